@@ -1,0 +1,81 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// What will your retries do to a service that is down? Measure it.
+#[derive(Debug, Parser)]
+#[command(name = "simq", version, about, propagate_version = true, arg_required_else_help = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a scenario for real: Postgres, workers, a flaky HTTP service; once for each policy
+    Run(Run),
+    /// Check scenario files without running them
+    Validate(Validate),
+    /// Print the JSON schema of scenario files, for editors
+    Schema,
+    /// Start a throwaway Postgres and keep it until interrupted, or for the length of a command
+    Postgres(Postgres),
+    /// Own a throwaway Postgres for a parent process (internal)
+    #[command(hide = true)]
+    PostgresGuard,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Run {
+    /// The scenario file
+    pub(super) scenario: PathBuf,
+    /// Use this database instead of a throwaway one; simq works in a schema of its own
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Leave the schemas behind (needs a database of your own)
+    #[arg(long)]
+    pub(super) keep: bool,
+    /// Write the report here instead of reports/<scenario>
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Run only this policy; may be given more than once
+    #[arg(long = "policy", value_name = "NAME")]
+    pub(super) policies: Vec<String>,
+    /// Use this seed instead of the scenario's
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Repeat each policy so often instead of as the scenario says
+    #[arg(long, value_name = "N")]
+    pub(super) repetitions: Option<u32>,
+    /// Print the summary as JSON on stdout
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print nothing but errors (and JSON, if asked for)
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+    /// Exit with 4 if the harness spoiled the measurement
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Validate {
+    /// The scenario files
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Postgres {
+    /// Apply simq's migrations to the database first
+    #[arg(long)]
+    pub(super) migrate: bool,
+    /// Survive a crash of the operating system (fsync on)
+    #[arg(long)]
+    pub(super) durable: bool,
+    /// Run this command with DATABASE_URL set, then stop the server and exit as the command did
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+}

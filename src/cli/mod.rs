@@ -1,0 +1,30 @@
+//! The command line: what a person types, turned into calls of the other rooms, and results into exit codes.
+
+mod args;
+mod exit;
+mod postgres;
+mod run;
+mod schema;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use exit::Exit;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let result = match args.command {
+        args::Command::Run(args) => run::main(args),
+        args::Command::Validate(args) => validate::main(args),
+        args::Command::Schema => schema::main(),
+        args::Command::Postgres(args) => postgres::main(args),
+        args::Command::PostgresGuard => postgres::guard(),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => exit::report(&error).into(),
+    }
+}

@@ -1,0 +1,6 @@
+//! stub
+use super::Exit;
+
+pub(super) fn main() -> anyhow::Result<Exit> {
+    Ok(Exit::Done)
+}

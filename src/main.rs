@@ -1,0 +1,7 @@
+//! The `simq` command: see [`simq::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    simq::cli::main()
+}

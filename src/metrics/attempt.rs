@@ -1,0 +1,90 @@
+//! The record of a run: one row per attempt and one per job.
+
+use std::time::Duration;
+
+use crate::call::Outcome;
+use crate::job::{JobId, State};
+use crate::policy::Why;
+use crate::time::Instant;
+
+/// One attempt of one job, from due to settled. All instants are on the run's one clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The job.
+    pub job: JobId,
+    /// Its number, from 1; above 1 it is a retry.
+    pub attempt: u32,
+    /// The worker that claimed it, from 0.
+    pub worker: u32,
+    /// When it came due: the claim's moment less the lag that the store's clock measured.
+    pub due: Instant,
+    /// When the claim's answer reached the worker.
+    pub claimed: Instant,
+    /// When the call was sent: the request, as the downstream's peak counts it.
+    pub sent: Instant,
+    /// When the worker had the answer, or gave up waiting; `None` if the run ended first.
+    pub answered: Option<Instant>,
+    /// When the store confirmed the settlement; `None` if the run ended first.
+    pub settled: Option<Instant>,
+    /// How the call ended; `None` if the run ended first.
+    pub outcome: Option<Outcome>,
+    /// What became of the attempt.
+    pub fate: Fate,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Still under way when the run ended.
+    Open,
+    /// Completed the job.
+    Completed,
+    /// Rescheduled with this delay.
+    Retried(Duration),
+    /// The job was given up.
+    Discarded(Why),
+    /// The lease had been lost: the settlement was refused.
+    Lost,
+}
+
+impl Fate {
+    /// The word for it in files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fate::Open => "open",
+            Fate::Completed => "completed",
+            Fate::Retried(_) => "retried",
+            Fate::Discarded(Why::Permanent) => "discarded-permanent",
+            Fate::Discarded(Why::Exhausted) => "discarded-exhausted",
+            Fate::Lost => "lost",
+        }
+    }
+}
+
+/// One job as the run left it, taken from the store, not from the attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobRecord {
+    /// The job.
+    pub job: JobId,
+    /// When it arrived, as planned.
+    pub arrived: Instant,
+    /// The state on its row.
+    pub state: State,
+    /// Why it was discarded, where it was.
+    pub why: Option<Why>,
+    /// Retries on its row.
+    pub retries: u32,
+    /// When its last settlement was confirmed, if it is in a terminal state.
+    pub finished: Option<Instant>,
+}
+
+/// Everything recorded of one policy's run.
+#[derive(Clone, Debug, Default)]
+pub struct RunRecord {
+    /// Every attempt, by the moment it was sent.
+    pub attempts: Vec<Attempt>,
+    /// Every job, by number.
+    pub jobs: Vec<JobRecord>,
+    /// When the run ended: the last settlement, or the horizon, or the interruption.
+    pub ended: Instant,
+}

@@ -1,0 +1,4 @@
+//! stub
+/// stub
+#[derive(Debug, Default)]
+pub struct Store;

@@ -1,0 +1,3 @@
+//! The real world: tokio, Postgres and HTTP.
+
+pub mod pg;

@@ -1,0 +1,124 @@
+//! Chance, keyed and not streamed.
+//!
+//! A draw depends on the seed, on what it is for, on the job and on the attempt, and on nothing else: the tuple *is* the
+//! key of a ChaCha8 generator. Threads may interleave as they like and policies may make different numbers of calls:
+//! the same job's same attempt meets the same luck (common random numbers), in virtual time and in real time alike.
+//! So there is no generator to store, share or clone: ask for a fresh [`Draw`] each time.
+
+use rand::{Rng, SeedableRng, TryRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::job::JobId;
+
+/// What all randomness of a run comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+/// What a draw is for. Each has its own numbers; add at the end, since the order is part of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// When a job arrives.
+    Arrival = 1,
+    /// Whether a job is malformed.
+    Malformed = 2,
+    /// A retry's jitter.
+    Jitter = 3,
+    /// How long the downstream works on a call.
+    Service = 4,
+    /// Whether the downstream fails a call.
+    Fault = 5,
+    /// A worker's phase: when in its period it polls, and how long it waits after a database error.
+    Phase = 6,
+    /// The order in which policies run in a repetition.
+    Order = 7,
+}
+
+impl Seed {
+    /// A fresh generator for this purpose, job and attempt. Equal keys give equal numbers, on every platform.
+    pub fn draw(self, stream: Stream, job: JobId, attempt: u32) -> Draw {
+        let mut key = [0_u8; 32];
+        key[..8].copy_from_slice(&self.0.to_le_bytes());
+        key[8..16].copy_from_slice(&(stream as u64).to_le_bytes());
+        key[16..24].copy_from_slice(&job.0.to_le_bytes());
+        key[24..28].copy_from_slice(&attempt.to_le_bytes());
+        Draw(ChaCha8Rng::from_seed(key))
+    }
+
+    /// The seed of repetition `n` (from 1): the first is the seed itself.
+    pub fn repetition(self, n: u32) -> Seed {
+        Seed(self.0.wrapping_add(u64::from(n.saturating_sub(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+    }
+}
+
+/// The numbers of one draw. Not `Clone`: two users of one sequence is the fault it exists to prevent.
+#[derive(Debug)]
+pub struct Draw(ChaCha8Rng);
+
+impl Draw {
+    /// Uniform on [0, 1), with 53 bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// Uniform on [low, high); `low` where the interval is empty.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        if high > low { low + self.unit() * (high - low) } else { low }
+    }
+
+    /// Whether an event of this probability happens.
+    pub fn happens(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+}
+
+impl TryRng for Draw {
+    type Error = std::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        Ok(self.0.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.0.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, dst: &mut [u8]) -> Result<(), Self::Error> {
+        self.0.fill_bytes(dst);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_decides_the_numbers() {
+        let first = Seed(7).draw(Stream::Jitter, JobId(3), 2).unit();
+        assert_eq!(first, Seed(7).draw(Stream::Jitter, JobId(3), 2).unit());
+        for other in [
+            Seed(8).draw(Stream::Jitter, JobId(3), 2).unit(),
+            Seed(7).draw(Stream::Service, JobId(3), 2).unit(),
+            Seed(7).draw(Stream::Jitter, JobId(4), 2).unit(),
+            Seed(7).draw(Stream::Jitter, JobId(3), 3).unit(),
+        ] {
+            assert_ne!(first, other);
+        }
+    }
+
+    #[test]
+    fn the_generator_is_pinned() {
+        let nanos = (Seed(1).draw(Stream::Arrival, JobId(1), 1).unit() * 1e9) as u64;
+        assert_eq!(nanos, 247_781_210, "another generator would change every published figure");
+    }
+
+    #[test]
+    fn a_unit_stays_below_one_and_spreads() {
+        let units: Vec<f64> = (0..10_000).map(|job| Seed(1).draw(Stream::Jitter, JobId(job), 1).unit()).collect();
+        assert!(units.iter().all(|u| (0.0..1.0).contains(u)));
+        let mean = units.iter().sum::<f64>() / units.len() as f64;
+        assert!((mean - 0.5).abs() < 4.0 * (1.0 / 12.0_f64).sqrt() / 100.0, "{mean}");
+    }
+}

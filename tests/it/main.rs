@@ -1,0 +1,1 @@
+//! Behaviour, a file each. One binary, so that the suite links once.
