@@ -17,6 +17,14 @@ pub struct Call {
     pub malformed: bool,
 }
 
+impl Call {
+    /// The call that carries this body. A body that is not JSON is malformed.
+    pub fn new(job: JobId, attempt: u32, body: &str) -> Call {
+        let malformed = serde_json::from_str::<serde::de::IgnoredAny>(body).is_err();
+        Call { job, attempt, malformed }
+    }
+}
+
 /// How an attempt ended, as its caller saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

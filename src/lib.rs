@@ -7,6 +7,7 @@ pub mod cli;
 pub mod dist;
 pub mod downstream;
 pub mod job;
+pub mod journal;
 pub mod metrics;
 pub mod policy;
 pub mod queue;

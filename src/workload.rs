@@ -68,6 +68,14 @@ pub struct Job {
     pub malformed: bool,
 }
 
+impl Job {
+    /// What the job's handler gets, and sends: a small JSON object, cut short if the job is malformed.
+    pub fn payload(&self) -> String {
+        let end = if self.malformed { "" } else { "@example.com\"}" };
+        format!("{{\"to\":\"customer-{}{end}", self.id)
+    }
+}
+
 /// All jobs of a run in order of arrival; ties by group, then by place in the group.
 pub fn jobs(groups: &[Group], seed: Seed) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::with_capacity(groups.iter().map(|group| group.count as usize).sum());
@@ -117,6 +125,14 @@ mod tests {
         let all = jobs(&groups, Seed(1));
         let seen: Vec<(u64, u64, usize)> = all.iter().map(|job| (job.id.0, job.at.as_nanos() / 1_000_000, job.group)).collect();
         assert_eq!(seen, [(1, 1000, 0), (2, 1500, 0), (3, 1750, 1), (4, 2000, 0)]);
+    }
+
+    #[test]
+    fn a_malformed_payload_is_seen_as_one() {
+        let job = |malformed| Job { at: Instant::START, id: JobId(7), group: 0, malformed };
+        for malformed in [false, true] {
+            assert_eq!(crate::call::Call::new(JobId(7), 1, &job(malformed).payload()).malformed, malformed);
+        }
     }
 
     #[test]

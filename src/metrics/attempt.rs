@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::{Sample, Tally};
 use crate::call::Outcome;
 use crate::job::{JobId, State};
 use crate::policy::Why;
@@ -68,6 +69,8 @@ pub struct JobRecord {
     pub job: JobId,
     /// When it arrived, as planned.
     pub arrived: Instant,
+    /// Its payload is malformed: no policy could have completed it.
+    pub malformed: bool,
     /// The state on its row.
     pub state: State,
     /// Why it was discarded, where it was.
@@ -81,10 +84,18 @@ pub struct JobRecord {
 /// Everything recorded of one policy's run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {
-    /// Every attempt, by the moment it was sent.
+    /// Every attempt that was sent, in that order.
     pub attempts: Vec<Attempt>,
     /// Every job, by number.
     pub jobs: Vec<JobRecord>,
     /// When the run ended: the last settlement, or the horizon, or the interruption.
     pub ended: Instant,
+    /// What was counted beside the attempts.
+    pub tally: Tally,
+    /// Transactions begun in the store for the workers.
+    pub transactions: u64,
+    /// Calls that reached the downstream, by its own count.
+    pub arrivals_at_downstream: u64,
+    /// Looks at the machine, in order of time; none in virtual time.
+    pub samples: Vec<Sample>,
 }

@@ -1,12 +1,19 @@
 //! What happened: attempts, and the figures that are folded from them.
 //!
-//! This room knows nothing of how a run was made, in virtual time or in real time, and nothing of how figures are drawn.
+//! Everything is a fold over the journal: [`Recorder`] is the sink that keeps attempts and counts, [`Summary::of`] makes figures of
+//! them, [`audit`] checks that they can be true. This room knows nothing of how a run was made, in virtual time or in real
+//! time, and nothing of how figures are drawn.
 
 mod attempt;
+mod audit;
+mod limit;
 mod peak;
+mod recorder;
+mod summary;
 
 pub use attempt::{Attempt, Fate, JobRecord, RunRecord};
+pub use audit::audit;
+pub use limit::{Limit, Sample, timer_late_p99};
 pub use peak::{Peak, busiest_window};
-pub use summary::{Comparison, Conditions, Counts, Limit, Percentiles, Run, Summary};
-
-mod summary;
+pub use recorder::{Recorder, Tally, finishes, histogram};
+pub use summary::{Comparison, Conditions, Counts, Lens, Percentiles, Run, Summary};

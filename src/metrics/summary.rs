@@ -7,11 +7,27 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::{Attempt, JobRecord, Peak, RunRecord};
+use super::limit::limit;
+use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram};
+use crate::call::Outcome;
+use crate::job::State;
+use crate::policy::Why;
 use crate::scenario::Scenario;
-use crate::time::Instant;
+use crate::time::{Instant, Window};
+
+/// What a fold must be told of the scenario.
+#[derive(Clone, Debug)]
+pub struct Lens {
+    /// Length of the stampede window.
+    pub stampede_window: Duration,
+    /// The outages, in order of time.
+    pub outages: Vec<Window>,
+    /// Attempts that all workers together can have under way.
+    pub slots: u64,
+}
 
 /// How many jobs came to what end. `completed + permanent + exhausted + unfinished = jobs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +42,8 @@ pub struct Counts {
     pub exhausted: u64,
     /// Not in a terminal state when the run ended.
     pub unfinished: u64,
+    /// Of all jobs, those with a malformed payload, which no policy can complete.
+    pub malformed: u64,
 }
 
 impl Counts {
@@ -34,9 +52,9 @@ impl Counts {
         self.permanent + self.exhausted
     }
 
-    /// Jobs that could have succeeded and did not: exhausted or unfinished.
+    /// Jobs that could have been completed and were not.
     pub fn lost(&self) -> u64 {
-        self.exhausted + self.unfinished
+        (self.jobs - self.malformed).saturating_sub(self.completed)
     }
 }
 
@@ -53,20 +71,6 @@ pub struct Percentiles {
     pub p99_ms: f64,
     /// The greatest.
     pub max_ms: f64,
-}
-
-/// What bounded the request rate while work was waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Limit {
-    /// Nothing: slots were free whenever a job was due.
-    Policy,
-    /// Slots were waiting for the downstream.
-    Downstream,
-    /// Slots were waiting for claims and settlements.
-    Database,
-    /// The harness or the machine: timers ran late or the processors were full.
-    Harness,
 }
 
 /// The figures of one policy's run.
@@ -90,18 +94,19 @@ pub struct Summary {
     pub recovery_peak: Option<Peak>,
     /// The stampede peak over the mean number of calls in a window of that length, first arrival to last settlement.
     pub peak_over_mean: Option<f64>,
-    /// Time until 50 % of all jobs were completed; `None` if they never were.
+    /// Time until 50 % of all jobs that can be completed were; `None` if they never were.
     pub completion_p50: Option<Duration>,
-    /// Time until 90 % of all jobs were completed.
+    /// Time until 90 % of them were completed.
     pub completion_p90: Option<Duration>,
-    /// Time until 99 % of all jobs were completed.
+    /// Time until 99 % of them were completed.
     pub completion_p99: Option<Duration>,
-    /// Time until all jobs were completed.
+    /// Time until all of them were completed.
     pub completion_p100: Option<Duration>,
     /// First arrival to last settlement; `None` while jobs are unfinished.
     pub makespan: Option<Duration>,
-    /// From the end of the last outage to the first moment at which no more jobs wait than when the outage began, jobs
-    /// lost to it counted as waiting for ever. `None` without an outage, or if it never came.
+    /// From the end of the last outage to the first moment at which the backlog that it built is gone: no more jobs wait than
+    /// when it began, or than the workers can hold if that is less. Jobs lost to it count as waiting for ever. `None`
+    /// without an outage, or if the moment never came.
     pub time_to_recover: Option<Duration>,
     /// Call sent to answer.
     pub latency: Percentiles,
@@ -166,5 +171,223 @@ pub struct Comparison {
     pub partial: bool,
 }
 
-#[allow(unused)]
-fn unused(_: &Attempt, _: &JobRecord, _: Instant) {}
+impl Summary {
+    /// Folds a run's record.
+    pub fn of(record: &RunRecord, lens: &Lens) -> Summary {
+        let counts = counts(&record.jobs);
+        let sent: Vec<Instant> = record.attempts.iter().map(|attempt| attempt.sent).collect();
+        let only = |keep: fn(&Attempt) -> bool| -> Vec<Instant> {
+            record.attempts.iter().filter(|attempt| keep(attempt)).map(|attempt| attempt.sent).collect()
+        };
+        let peak = |times: &[Instant]| busiest_window(times, lens.stampede_window);
+        let stampede_peak = peak(&sent);
+        let first_arrival = record.jobs.iter().map(|job| job.arrived).min().unwrap_or_default();
+        let completions = completions(&record.jobs, first_arrival);
+        let completable = counts.jobs - counts.malformed;
+        let completed_by = |share: f64| quantile(&completions, completable, share);
+        let (limit, limit_evidence) = limit(record, lens.slots);
+        Summary {
+            requests: sent.len() as u64,
+            amplification: sent.len() as f64 / counts.jobs.max(1) as f64,
+            wasted_requests: wasted(&record.attempts, &lens.outages),
+            stampede_peak,
+            first_peak: peak(&only(|attempt| attempt.attempt == 1)),
+            retry_peak: peak(&only(|attempt| attempt.attempt > 1)),
+            recovery_peak: recovery_peak(&sent, lens),
+            peak_over_mean: peak_over_mean(stampede_peak, &sent, record.ended.since(first_arrival), lens.stampede_window),
+            completion_p50: completed_by(0.5),
+            completion_p90: completed_by(0.9),
+            completion_p99: completed_by(0.99),
+            completion_p100: completed_by(1.0),
+            makespan: makespan(&record.jobs, first_arrival),
+            time_to_recover: time_to_recover(&record.jobs, lens),
+            latency: spread(record.attempts.iter().filter_map(|a| Some(a.answered?.since(a.sent)))),
+            job_time: spread(
+                record.jobs.iter().filter(|j| j.state == State::Completed).filter_map(|j| Some(j.finished?.since(j.arrived))),
+            ),
+            schedule_lag: spread(record.attempts.iter().map(|a| a.claimed.since(a.due))),
+            claim_latency: Percentiles::of(&record.tally.claim_latency),
+            settle_latency: Percentiles::of(&record.tally.settle_latency),
+            claims: record.tally.claims,
+            empty_claims: record.tally.empty_claims,
+            transactions: record.transactions,
+            lost_leases: record.tally.lost + record.tally.returned + record.tally.reaped,
+            arrivals_at_downstream: record.arrivals_at_downstream,
+            limit,
+            limit_evidence,
+            counts,
+        }
+    }
+}
+
+impl Percentiles {
+    /// Percentiles of a histogram of microseconds.
+    pub fn of(histogram: &Histogram<u64>) -> Percentiles {
+        let ms = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        Percentiles {
+            count: histogram.len(),
+            p50_ms: ms(0.5),
+            p90_ms: ms(0.9),
+            p99_ms: ms(0.99),
+            max_ms: histogram.max() as f64 / 1e3,
+        }
+    }
+}
+
+fn spread(durations: impl Iterator<Item = Duration>) -> Percentiles {
+    let mut histogram = histogram();
+    durations.for_each(|duration| histogram.saturating_record(duration.as_micros() as u64));
+    Percentiles::of(&histogram)
+}
+
+fn counts(jobs: &[JobRecord]) -> Counts {
+    let mut counts = Counts { jobs: jobs.len() as u64, ..Counts::default() };
+    for job in jobs {
+        counts.malformed += u64::from(job.malformed);
+        match (job.state, job.why) {
+            (State::Completed, _) => counts.completed += 1,
+            (State::Discarded, Some(Why::Permanent)) => counts.permanent += 1,
+            (State::Discarded, _) => counts.exhausted += 1,
+            (State::Available | State::Running | State::Retryable, _) => counts.unfinished += 1,
+        }
+    }
+    counts
+}
+
+/// Calls sent inside an outage that failed.
+fn wasted(attempts: &[Attempt], outages: &[Window]) -> u64 {
+    let failed = |attempt: &&Attempt| attempt.outcome.is_some_and(|outcome| outcome != Outcome::Ok);
+    let within = |attempt: &&Attempt| outages.iter().any(|outage| outage.contains(attempt.sent));
+    attempts.iter().filter(failed).filter(within).count() as u64
+}
+
+/// The busiest window among those that lie between outages, after the first of them.
+fn recovery_peak(sent: &[Instant], lens: &Lens) -> Option<Peak> {
+    let edges = lens.outages.iter().enumerate().map(|(i, outage)| {
+        let next = lens.outages.get(i + 1).map_or(Instant::FAR, |next| next.from);
+        let from = sent.partition_point(|at| *at < outage.until);
+        let until = sent.partition_point(|at| *at < next);
+        busiest_window(sent.get(from..until).unwrap_or_default(), lens.stampede_window)
+    });
+    edges.max_by_key(|peak| (peak.calls, std::cmp::Reverse(peak.at)))
+}
+
+fn peak_over_mean(peak: Peak, sent: &[Instant], span: Duration, window: Duration) -> Option<f64> {
+    let windows = span.as_secs_f64() / window.as_secs_f64();
+    let mean = sent.len() as f64 / windows.max(1.0);
+    (mean > 0.0).then(|| peak.calls as f64 / mean)
+}
+
+/// Times from the first arrival to each completion, ascending.
+fn completions(jobs: &[JobRecord], first_arrival: Instant) -> Vec<Duration> {
+    let completed = jobs.iter().filter(|job| job.state == State::Completed);
+    let mut times: Vec<Duration> = completed.filter_map(|job| Some(job.finished?.since(first_arrival))).collect();
+    times.sort_unstable();
+    times
+}
+
+/// The time by which a share of `all` was done; the missing rank last.
+fn quantile(times: &[Duration], all: u64, share: f64) -> Option<Duration> {
+    let rank = (all as f64 * share).ceil() as usize;
+    times.get(rank.checked_sub(1)?).copied()
+}
+
+fn makespan(jobs: &[JobRecord], first_arrival: Instant) -> Option<Duration> {
+    let unfinished = jobs.iter().any(|job| !job.state.is_terminal());
+    let last = jobs.iter().filter_map(|job| job.finished).max()?;
+    (!unfinished).then(|| last.since(first_arrival))
+}
+
+fn time_to_recover(jobs: &[JobRecord], lens: &Lens) -> Option<Duration> {
+    let outage = lens.outages.last()?;
+    let mut arrivals: Vec<Instant> = jobs.iter().map(|job| job.arrived).collect();
+    let done = |job: &&JobRecord| job.state == State::Completed || job.why == Some(Why::Permanent) || job.malformed;
+    let mut leavings: Vec<Instant> = jobs.iter().filter(done).filter_map(|job| job.finished).collect();
+    arrivals.sort_unstable();
+    leavings.sort_unstable();
+    let waiting = |at: Instant| arrivals.partition_point(|t| *t <= at) - leavings.partition_point(|t| *t <= at);
+    let level = waiting(outage.from).min(lens.slots as usize).max(1);
+    let moments = std::iter::once(outage.until).chain(leavings.iter().copied().filter(|at| *at > outage.until));
+    moments.into_iter().find(|at| waiting(*at) <= level).map(|at| at.since(outage.until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobId;
+    use crate::metrics::Fate;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn job(id: u64, arrived: u64, finished: Option<u64>, state: State) -> JobRecord {
+        let why = (state == State::Discarded).then_some(Why::Exhausted);
+        JobRecord { job: JobId(id), arrived: at(arrived), malformed: false, state, why, retries: 0, finished: finished.map(at) }
+    }
+
+    fn attempt(job: u64, n: u32, sent: u64, outcome: Outcome) -> Attempt {
+        Attempt {
+            job: JobId(job),
+            attempt: n,
+            worker: 0,
+            due: at(sent),
+            claimed: at(sent),
+            sent: at(sent),
+            answered: Some(at(sent + 5)),
+            settled: Some(at(sent + 6)),
+            outcome: Some(outcome),
+            fate: Fate::Completed,
+        }
+    }
+
+    fn lens(outages: &[(u64, u64)]) -> Lens {
+        let outages = outages.iter().map(|(from, until)| Window { from: at(*from), until: at(*until) }).collect();
+        Lens { stampede_window: Duration::from_millis(100), outages, slots: 4 }
+    }
+
+    #[test]
+    fn a_policy_that_loses_jobs_has_no_completion_time_for_them() {
+        let jobs = vec![job(1, 0, Some(10), State::Completed), job(2, 0, Some(5), State::Discarded)];
+        let record = RunRecord { jobs, ended: at(10), ..RunRecord::default() };
+        let summary = Summary::of(&record, &lens(&[(0, 4)]));
+        assert_eq!(summary.completion_p50, Some(Duration::from_millis(10)));
+        assert_eq!(summary.completion_p99, None);
+        assert_eq!((summary.counts.lost(), summary.counts.exhausted), (1, 1));
+        assert_eq!(summary.makespan, Some(Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn lost_jobs_wait_for_ever_so_a_loser_never_recovers() {
+        let lost: Vec<JobRecord> = (1..=9).map(|id| job(id, 0, Some(300), State::Discarded)).collect();
+        let kept: Vec<JobRecord> = (1..=9).map(|id| job(id, 0, Some(600 + id), State::Completed)).collect();
+        let summary = |jobs| Summary::of(&RunRecord { jobs, ended: at(700), ..RunRecord::default() }, &lens(&[(100, 500)]));
+        assert_eq!(summary(lost).time_to_recover, None);
+        assert_eq!(
+            summary(kept).time_to_recover,
+            Some(Duration::from_millis(105)),
+            "when 5 of 9 are done the 4 slots hold the rest"
+        );
+    }
+
+    #[test]
+    fn peaks_are_told_apart_and_the_recovery_peak_lies_after_the_outage() {
+        let fail = Outcome::status(503);
+        let mut attempts: Vec<Attempt> = (1..=5).map(|id| attempt(id, 1, 200, fail)).collect();
+        attempts.extend((1..=5).map(|id| attempt(id, 2, 250, fail)));
+        attempts.extend((1..=3).map(|id| attempt(id, 3, 600, Outcome::Ok)));
+        let summary = Summary::of(&RunRecord { attempts, ended: at(700), ..RunRecord::default() }, &lens(&[(100, 500)]));
+        let calls = |peak: Peak| peak.calls;
+        assert_eq!(calls(summary.stampede_peak), 10);
+        assert_eq!((calls(summary.first_peak), calls(summary.retry_peak)), (5, 5));
+        assert_eq!(summary.recovery_peak, Some(Peak { calls: 3, at: at(600) }));
+        assert_eq!(summary.wasted_requests, 10);
+    }
+
+    #[test]
+    fn nothing_at_all_has_no_figures_and_no_panic() {
+        let summary = Summary::of(&RunRecord::default(), &lens(&[]));
+        assert_eq!((summary.requests, summary.makespan, summary.recovery_peak), (0, None, None));
+        assert_eq!(summary.peak_over_mean, None);
+    }
+}

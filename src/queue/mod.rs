@@ -26,7 +26,7 @@ mod memory;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use memory::Store as MemoryStore;
+pub use memory::{Row as MemoryRow, Store as MemoryStore};
 
 use crate::job::{JobId, Memory};
 use crate::policy::Why;

@@ -1,7 +1,36 @@
-//! stub
-use crate::queue::ClaimMode;
-use serde::Serialize;
+//! What does a worker do next? A pure state machine: events in, commands out, `now` handed in.
+//!
+//! A [`Worker`] is one consumer process. It keeps up to `slots` attempts under way, and asks the store for one thing of a
+//! kind at a time: while a claim is out it does not claim, while a settle is out it collects settlements for the next one. So
+//! batches form by themselves under load and nothing waits when there is none.
+//!
+//! ```text
+//!  each slot:   free ──Claimed──► calling ──Replied──► settling ──Settled──► free
+//!  claims:      idle ──claim_at has come, a slot is free──► asked ──Claimed──► idle
+//!               full batch: claim again at once · less: wait as `Wait` says
+//!  leases:      every third of the lease: Extend what is under way
+//!  reaping:     every half of the lease: Reap what others left behind
+//! ```
+//! It knows no tokio, no Postgres and no HTTP. [`Worker::wake_at`] replaces all timers: the driver asks after each `handle`
+//! and sends `Woke` when the time has come.
+
+mod command;
+mod event;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde::Serialize;
+
+pub use command::{Command, Request};
+pub use event::{Event, Operation};
+
+use crate::call::Outcome;
+use crate::job::{JobId, Memory};
+use crate::policy::{Decision, Policy};
+use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
+use crate::rng::{Seed, Stream};
+use crate::time::Instant;
 
 /// The worker processes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -14,7 +43,7 @@ pub struct Settings {
     pub connections: u32,
     /// How jobs are claimed.
     pub claim: ClaimMode,
-    /// Most jobs taken by one claim, at least 1; 1 in transaction mode. Also the most that a crash of the worker repeats at a blow.
+    /// Most jobs taken by one claim, at least 1; 1 in transaction mode. Also the most that a lost claim answer repeats at a blow.
     pub batch: u32,
     /// How long a claim is exclusive without being extended.
     pub lease: Duration,
@@ -42,3 +71,255 @@ pub enum Wait {
         at_most: Duration,
     },
 }
+
+/// The shortest wait after a claim that found less than it asked for: jobs that others hold locked look due and are not
+/// to be had.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+/// The wait after the first failure of the store; doubles up to [`LONGEST_PAUSE`], with equal jitter.
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// One worker in the course of a run.
+#[derive(Debug)]
+pub struct Worker {
+    id: u32,
+    settings: Settings,
+    timeout: Duration,
+    policy: Policy,
+    seed: Seed,
+    underway: BTreeMap<Token, Attempt>,
+    pending: Vec<Settlement>,
+    /// How many jobs the claim that is out asked for.
+    claiming: Option<u32>,
+    settling: bool,
+    extending: bool,
+    draining: bool,
+    claim_at: Instant,
+    /// When the earliest retry that this worker knows of comes due, or that it was told of new jobs.
+    due_at: Instant,
+    settle_at: Instant,
+    extend_at: Instant,
+    reap_at: Instant,
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    job: JobId,
+    memory: Memory,
+    settlement: Option<Duration>,
+}
+
+impl Worker {
+    /// Worker number `id` (from 0), before its `Started`.
+    pub fn new(id: u32, settings: Settings, timeout: Duration, policy: Policy, seed: Seed) -> Worker {
+        Worker {
+            id,
+            settings,
+            timeout,
+            policy,
+            seed,
+            underway: BTreeMap::new(),
+            pending: Vec::new(),
+            claiming: None,
+            settling: false,
+            extending: false,
+            draining: false,
+            claim_at: Instant::FAR,
+            due_at: Instant::FAR,
+            settle_at: Instant::START,
+            extend_at: Instant::FAR,
+            reap_at: Instant::FAR,
+            failures: 0,
+        }
+    }
+
+    /// Takes note of an event, and appends what is to be done about it.
+    pub fn handle(&mut self, now: Instant, event: &Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Started => self.start(now),
+            Event::Woke => {}
+            Event::Notified => self.due(now),
+            Event::Claimed(claimed) => self.claimed(now, claimed, out),
+            Event::Replied { token, outcome } => self.replied(*token, outcome),
+            Event::Settled(settled) => self.settled(now, settled),
+            Event::Extended { .. } => self.extending = false,
+            Event::Reaped { returned, .. } => self.reaped(now, *returned),
+            Event::Failed(operation) => self.failed(now, operation),
+            Event::Drain => self.draining = true,
+        }
+        self.act(now, out);
+    }
+
+    /// When it wants to be woken, if nothing else happens; `None` for never.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let claim = (self.may_claim()).then_some(self.claim_at);
+        let settle = (!self.pending.is_empty() && !self.settling).then_some(self.settle_at);
+        let extend = (!self.underway.is_empty() && !self.extending).then_some(self.extend_at);
+        let reap = (!self.draining).then_some(self.reap_at);
+        [claim, settle, extend, reap].into_iter().flatten().min().filter(|at| *at < Instant::FAR)
+    }
+
+    /// Whether it was told to drain and has nothing under way.
+    pub fn is_idle(&self) -> bool {
+        self.draining && self.underway.is_empty() && self.claiming.is_none() && !self.settling && self.pending.is_empty()
+    }
+
+    /// Its number, from 0.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Attempts under way.
+    pub fn in_flight(&self) -> usize {
+        self.underway.len()
+    }
+
+    fn start(&mut self, now: Instant) {
+        let mut phase = self.seed.draw(Stream::Phase, JobId(u64::from(self.id)), 0);
+        self.claim_at = match self.settings.wait {
+            Wait::Poll { every } => now + every.mul_f64(phase.unit()),
+            Wait::Due { .. } | Wait::Listen { .. } => now,
+        };
+        self.reap_at = now + self.reap_every().mul_f64(phase.unit());
+    }
+
+    fn claimed(&mut self, now: Instant, claimed: &Claimed, out: &mut Vec<Command>) {
+        let asked = self.claiming.take().unwrap_or(0);
+        self.failures = 0;
+        if self.underway.is_empty() {
+            self.extend_at = now + self.settings.lease / 3;
+        }
+        let full = claimed.claims.len() as u32 >= asked;
+        for claim in &claimed.claims {
+            self.begin(claim, out);
+        }
+        self.claim_at = if full { now } else { self.due_at.min(now + self.wait_after(claimed)) };
+    }
+
+    /// Starts an attempt, or hands the job back if there is no time left for it.
+    fn begin(&mut self, claim: &Claim, out: &mut Vec<Command>) {
+        self.underway.insert(claim.token, Attempt { job: claim.job, memory: claim.memory, settlement: None });
+        if self.draining {
+            self.pending.push(Settlement { job: claim.job, token: claim.token, how: How::Release });
+            return;
+        }
+        out.push(Command::Call(Request {
+            token: claim.token,
+            job: claim.job,
+            attempt: claim.memory.attempt(),
+            kind: claim.kind.clone(),
+            payload: claim.payload.clone(),
+            timeout: self.timeout,
+        }));
+    }
+
+    fn wait_after(&self, claimed: &Claimed) -> Duration {
+        match self.settings.wait {
+            Wait::Poll { .. } if !claimed.claims.is_empty() => Duration::ZERO,
+            Wait::Poll { every } => every,
+            Wait::Due { at_most } | Wait::Listen { at_most } => {
+                claimed.next_due.unwrap_or(at_most).min(at_most).max(SHORTEST_WAIT)
+            }
+        }
+    }
+
+    fn replied(&mut self, token: Token, outcome: &Outcome) {
+        let Some(attempt) = self.underway.get_mut(&token) else { return };
+        let mut draw = self.seed.draw(Stream::Jitter, attempt.job, attempt.memory.attempt());
+        let how = match self.policy.decide(&attempt.memory, outcome, &mut draw) {
+            Decision::Complete => How::Complete,
+            Decision::Retry { after } => {
+                attempt.settlement = Some(after);
+                How::Retry { after, reason: outcome.to_string() }
+            }
+            Decision::Discard(why) => How::Discard { why, reason: outcome.to_string() },
+        };
+        self.pending.push(Settlement { job: attempt.job, token, how });
+    }
+
+    fn settled(&mut self, now: Instant, settled: &Settled) {
+        self.settling = false;
+        self.failures = 0;
+        for token in settled.settled.iter().chain(&settled.lost) {
+            let retry_after = self.underway.remove(token).and_then(|attempt| attempt.settlement);
+            if let (Some(after), Wait::Due { .. } | Wait::Listen { .. }) = (retry_after, self.settings.wait) {
+                self.due(now + after);
+            }
+        }
+    }
+
+    fn reaped(&mut self, now: Instant, returned: u64) {
+        self.failures = 0;
+        if returned > 0 {
+            self.due(now);
+        }
+    }
+
+    fn failed(&mut self, now: Instant, operation: &Operation) {
+        self.failures = self.failures.saturating_add(1);
+        let again = now + self.pause();
+        match operation {
+            Operation::Claim => (self.claiming, self.claim_at) = (None, again),
+            Operation::Settle(settlements) => {
+                (self.settling, self.settle_at) = (false, again);
+                self.pending.extend(settlements.iter().cloned());
+            }
+            Operation::Extend => (self.extending, self.extend_at) = (false, again),
+            Operation::Reap => self.reap_at = self.reap_at.min(now + self.reap_every()),
+        }
+    }
+
+    /// Jobs will be there at `at`: do not sleep beyond it.
+    fn due(&mut self, at: Instant) {
+        self.due_at = self.due_at.min(at);
+        self.claim_at = self.claim_at.min(at);
+    }
+
+    fn pause(&self) -> Duration {
+        let doubled = PAUSE.saturating_mul(1 << self.failures.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
+        doubled.mul_f64(0.5 + 0.5 * self.seed.draw(Stream::Phase, JobId(u64::from(self.id)), self.failures).unit())
+    }
+
+    /// Asks for whatever is due and not yet asked for.
+    fn act(&mut self, now: Instant, out: &mut Vec<Command>) {
+        if !self.pending.is_empty() && !self.settling && self.settle_at <= now {
+            self.settling = true;
+            out.push(Command::Settle(std::mem::take(&mut self.pending)));
+        }
+        if self.may_claim() && self.claim_at <= now {
+            let limit = self.asked();
+            self.claiming = Some(limit);
+            if self.due_at <= now {
+                self.due_at = Instant::FAR;
+            }
+            out.push(Command::Claim { limit, lease: self.settings.lease });
+        }
+        if !self.underway.is_empty() && !self.extending && self.extend_at <= now {
+            self.extending = true;
+            self.extend_at = now + self.settings.lease / 3;
+            let claims = self.underway.iter().map(|(token, attempt)| (attempt.job, *token)).collect();
+            out.push(Command::Extend { claims, lease: self.settings.lease });
+        }
+        if !self.draining && self.reap_at <= now {
+            self.reap_at = now + self.reap_every();
+            out.push(Command::Reap);
+        }
+    }
+
+    fn may_claim(&self) -> bool {
+        !self.draining && self.claiming.is_none() && self.underway.len() < self.settings.slots as usize
+    }
+
+    fn asked(&self) -> u32 {
+        let free = self.settings.slots.saturating_sub(self.underway.len() as u32);
+        free.min(self.settings.batch).max(1)
+    }
+
+    fn reap_every(&self) -> Duration {
+        self.settings.lease / 2
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! The sink that turns a worker's steps into attempts and counts.
+//!
+//! One recorder belongs to one worker, or to one thread: recording takes no lock. They are merged when the run is over. An attempt lives in
+//! one worker from claim to settlement, so nothing has to be matched across recorders.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+
+use super::{Attempt, Fate};
+use crate::job::JobId;
+use crate::journal::{Entry, Sink, What};
+use crate::queue::{Claimed, How, Settled, Settlement, Token};
+use crate::time::Instant;
+use crate::worker::{Command, Event, Operation, Request};
+
+/// An empty histogram of microseconds with 3 significant digits; grows as it must.
+pub fn histogram() -> Histogram<u64> {
+    let mut histogram = Histogram::new(3).expect("3 is a valid number of digits");
+    histogram.auto(true);
+    histogram
+}
+
+/// Attempts and counts, as they come in.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    open: BTreeMap<Token, Open>,
+    attempts: Vec<Attempt>,
+    claim_asked: Instant,
+    tally: Tally,
+}
+
+/// What is counted beside the attempts.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Claims that were answered.
+    pub claims: u64,
+    /// Claims that found nothing.
+    pub empty_claims: u64,
+    /// Calls sent.
+    pub sent: u64,
+    /// Jobs completed.
+    pub completed: u64,
+    /// Jobs discarded by a settlement.
+    pub discarded: u64,
+    /// Jobs discarded because their last lease expired.
+    pub reaped: u64,
+    /// Jobs given back because their lease expired.
+    pub returned: u64,
+    /// Attempts whose lease had been lost.
+    pub lost: u64,
+    /// Times that the store did not answer.
+    pub store_failures: u64,
+    /// Claim asked for to claim answered, in microseconds.
+    pub claim_latency: Histogram<u64>,
+    /// Settlement asked for to settlement confirmed, in microseconds.
+    pub settle_latency: Histogram<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    attempt: Attempt,
+    sent: bool,
+    settle_asked: Instant,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally {
+            claims: 0,
+            empty_claims: 0,
+            sent: 0,
+            completed: 0,
+            discarded: 0,
+            reaped: 0,
+            returned: 0,
+            lost: 0,
+            store_failures: 0,
+            claim_latency: histogram(),
+            settle_latency: histogram(),
+        }
+    }
+}
+
+impl Tally {
+    /// Jobs that are known to have ended.
+    pub fn ended(&self) -> u64 {
+        self.completed + self.discarded + self.reaped
+    }
+
+    fn add(&mut self, other: &Tally) {
+        self.claims += other.claims;
+        self.empty_claims += other.empty_claims;
+        self.sent += other.sent;
+        self.completed += other.completed;
+        self.discarded += other.discarded;
+        self.reaped += other.reaped;
+        self.returned += other.returned;
+        self.lost += other.lost;
+        self.store_failures += other.store_failures;
+        self.claim_latency.add(&other.claim_latency).expect("histograms grow as they must");
+        self.settle_latency.add(&other.settle_latency).expect("histograms grow as they must");
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Recorder {
+        Recorder { open: BTreeMap::new(), attempts: Vec::new(), claim_asked: Instant::START, tally: Tally::default() }
+    }
+}
+
+impl Recorder {
+    /// The counts so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// All recorders of a run as one: its attempts in the order in which they were sent, and its counts.
+    pub fn merge(recorders: Vec<Recorder>) -> (Vec<Attempt>, Tally) {
+        let mut tally = Tally::default();
+        let mut attempts = Vec::with_capacity(recorders.iter().map(|r| r.attempts.len() + r.open.len()).sum());
+        for recorder in recorders {
+            tally.add(&recorder.tally);
+            attempts.extend(recorder.attempts);
+            attempts.extend(recorder.open.into_values().filter(|open| open.sent).map(|open| open.attempt));
+        }
+        attempts.sort_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
+        (attempts, tally)
+    }
+
+    fn claimed(&mut self, at: Instant, worker: u32, claimed: &Claimed) {
+        self.tally.claims += 1;
+        self.tally.empty_claims += u64::from(claimed.claims.is_empty());
+        record(&mut self.tally.claim_latency, self.claim_asked, at);
+        for claim in &claimed.claims {
+            let attempt = Attempt {
+                job: claim.job,
+                attempt: claim.memory.attempt(),
+                worker,
+                due: at.before(claim.lag),
+                claimed: at,
+                sent: at,
+                answered: None,
+                settled: None,
+                outcome: None,
+                fate: Fate::Open,
+            };
+            self.open.insert(claim.token, Open { attempt, sent: false, settle_asked: at });
+        }
+    }
+
+    fn called(&mut self, at: Instant, request: &Request) {
+        self.tally.sent += 1;
+        if let Some(open) = self.open.get_mut(&request.token) {
+            open.sent = true;
+            open.attempt.sent = at;
+        }
+    }
+
+    fn settling(&mut self, at: Instant, settlements: &[Settlement]) {
+        for settlement in settlements {
+            if let Some(open) = self.open.get_mut(&settlement.token) {
+                open.settle_asked = at;
+                open.attempt.fate = match settlement.how {
+                    How::Complete => Fate::Completed,
+                    How::Retry { after, .. } => Fate::Retried(after),
+                    How::Discard { why, .. } => Fate::Discarded(why),
+                    How::Release => Fate::Open,
+                };
+            }
+        }
+    }
+
+    fn settled(&mut self, at: Instant, settled: &Settled) {
+        for token in &settled.settled {
+            let Some(mut open) = self.open.remove(token) else { continue };
+            record(&mut self.tally.settle_latency, open.settle_asked, at);
+            open.attempt.settled = Some(at);
+            self.tally.completed += u64::from(open.attempt.fate == Fate::Completed);
+            self.tally.discarded += u64::from(matches!(open.attempt.fate, Fate::Discarded(_)));
+            self.close(open);
+        }
+        for token in &settled.lost {
+            let Some(mut open) = self.open.remove(token) else { continue };
+            open.attempt.fate = Fate::Lost;
+            open.attempt.settled = Some(at);
+            self.tally.lost += 1;
+            self.close(open);
+        }
+    }
+
+    fn close(&mut self, open: Open) {
+        if open.sent {
+            self.attempts.push(open.attempt);
+        }
+    }
+}
+
+impl Sink for Recorder {
+    fn record(&mut self, entry: Entry<'_>) {
+        let What::Stepped { worker, event, commands } = entry.what else { return };
+        match event {
+            Event::Claimed(claimed) => self.claimed(entry.at, worker, claimed),
+            Event::Replied { token, outcome } => {
+                if let Some(open) = self.open.get_mut(token) {
+                    open.attempt.answered = Some(entry.at);
+                    open.attempt.outcome = Some(*outcome);
+                }
+            }
+            Event::Settled(settled) => self.settled(entry.at, settled),
+            Event::Reaped { returned, discarded } => {
+                self.tally.returned += returned;
+                self.tally.reaped += discarded;
+            }
+            Event::Failed(Operation::Claim | Operation::Settle(_) | Operation::Extend | Operation::Reap) => {
+                self.tally.store_failures += 1;
+            }
+            Event::Started | Event::Woke | Event::Notified | Event::Extended { .. } | Event::Drain => {}
+        }
+        for command in commands {
+            match command {
+                Command::Claim { .. } => self.claim_asked = entry.at,
+                Command::Call(request) => self.called(entry.at, request),
+                Command::Settle(settlements) => self.settling(entry.at, settlements),
+                Command::Extend { .. } | Command::Reap => {}
+            }
+        }
+    }
+}
+
+fn record(histogram: &mut Histogram<u64>, from: Instant, until: Instant) {
+    histogram.saturating_record(until.since(from).as_micros() as u64);
+}
+
+/// The last confirmed settlement of each job that ended it.
+pub fn finishes(attempts: &[Attempt]) -> BTreeMap<JobId, Instant> {
+    let ending = |attempt: &&Attempt| matches!(attempt.fate, Fate::Completed | Fate::Discarded(_));
+    attempts.iter().filter(ending).filter_map(|attempt| Some((attempt.job, attempt.settled?))).collect()
+}

@@ -1,0 +1,222 @@
+//! One policy, played once: set up, start the clock, wait for the end, take stock.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use sqlx::Connection;
+use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::clock::Clock;
+use super::drive::{Phase, Shared, Signals, drive};
+use super::http::Caller;
+use super::load::Load;
+use super::machine;
+use super::mock::{Mock, refusals};
+use super::outcome::{End, Found, Outcome};
+use super::pg::{Schema, Store, is_idle, rows};
+use super::{Error, Plan};
+use crate::downstream::Downstream;
+use crate::journal::Tape;
+use crate::metrics::{Recorder, Sample};
+use crate::time::Instant;
+use crate::worker::{Wait, Worker};
+use crate::workload::{self, Job};
+
+/// From the start of the downstream to the start of the clock.
+const HEAD_START: Duration = Duration::from_millis(100);
+/// How often the store itself is asked whether all jobs have ended, beside the counting.
+const LOOK: Duration = Duration::from_secs(1);
+/// Beyond the client's time-out, how long workers may take to finish what they have before they are cut.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Plays one policy once, in a schema that is gone afterwards unless the plan keeps it.
+///
+/// # Errors
+/// If the database or the downstream could not be set up, or the database stayed away for long. The schema is dropped all
+/// the same, if it can be.
+pub async fn run(plan: Plan<'_>) -> Result<Outcome, Error> {
+    let schema = Schema::create(plan.database, &plan.schema, &plan.note).await?;
+    let outcome = play(&plan, &schema).await;
+    if plan.keep {
+        return outcome;
+    }
+    let dropped = schema.drop().await;
+    let outcome = outcome?;
+    dropped?;
+    Ok(outcome)
+}
+
+async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
+    let jobs = workload::jobs(&plan.scenario.jobs, plan.seed);
+    let store = Store::open(schema, &plan.scenario.workers).await?;
+    let mut watcher = PgConnection::connect_with(schema.options()).await?;
+    if plan.own_server {
+        sqlx::query("CHECKPOINT").execute(&mut watcher).await?;
+    }
+    let clock = Clock::starting_in(HEAD_START);
+    let settings = plan.scenario.downstream.clone();
+    let refusals = refusals(&settings.outages);
+    let mock = Mock::start(Downstream::new(settings, plan.seed), refusals, clock).map_err(Error::Mock)?;
+    let shared = Arc::new(Shared {
+        clock,
+        store,
+        caller: Caller::new(mock.address()),
+        live: plan.live.clone(),
+        all_ended: Notify::new(),
+        jobs: jobs.len() as u64,
+    });
+    shared.live.reset();
+    let mut stage = Stage::enter(plan, schema, &shared, &jobs).await?;
+    let end = stage.wait(plan, &shared, schema, &mut watcher).await?;
+    let (crew, load) = stage.leave(plan).await?;
+    let ended = clock.now();
+    let (arrivals, mock_late) = mock.stop();
+    shared.store.close().await;
+    let rows = rows(schema).await?;
+    let samples = std::mem::take(&mut *stage.samples.lock().expect("the sampler does not panic"));
+    Ok(Outcome::of(
+        plan,
+        Found {
+            end,
+            ended,
+            jobs,
+            rows,
+            crew,
+            loaded: load,
+            arrivals,
+            mock_late,
+            starved: shared.caller.starved(),
+            transactions: shared.store.transactions(),
+            samples,
+        },
+    ))
+}
+
+/// The tasks of a run.
+struct Stage {
+    phase: watch::Sender<Phase>,
+    workers: JoinSet<(Recorder, Option<Tape>)>,
+    load: Option<JoinHandle<Result<Histogram<u64>, sqlx::Error>>>,
+    loaded: Option<Histogram<u64>>,
+    others: JoinSet<()>,
+    samples: Arc<Mutex<Vec<Sample>>>,
+}
+
+impl Stage {
+    /// Everybody takes their place; the clock starts.
+    async fn enter(plan: &Plan<'_>, schema: &Schema, shared: &Arc<Shared>, jobs: &[Job]) -> Result<Stage, Error> {
+        let (phase, phases) = watch::channel(Phase::Run);
+        let (news, listeners) = watch::channel(0);
+        let mut others = JoinSet::new();
+        let notify = matches!(plan.scenario.workers.wait, Wait::Listen { .. });
+        if notify {
+            let listener = listen(schema).await?;
+            others.spawn(pass_on(listener, news));
+        }
+        let clock = shared.clock;
+        let samples = Arc::new(Mutex::new(Vec::new()));
+        let kept = samples.clone();
+        clock.started().await;
+        others.spawn(machine::watch(clock, move |sample| kept.lock().expect("readers do not panic").push(sample)));
+        let load = Load { jobs: jobs.to_vec(), groups: plan.scenario.jobs.clone(), max_retries: plan.policy.max_retries, notify };
+        let load = tokio::spawn(load.run(schema.clone(), clock));
+        let mut workers = JoinSet::new();
+        for id in 0..plan.scenario.workers.count {
+            let timeout = plan.scenario.downstream.client_timeout;
+            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed);
+            let signals = Signals { phase: phases.clone(), news: listeners.clone() };
+            workers.spawn(drive(worker, shared.clone(), signals, plan.tape));
+        }
+        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, samples })
+    }
+
+    /// Waits until every job has ended, the horizon has come, or somebody says stop.
+    async fn wait(
+        &mut self,
+        plan: &Plan<'_>,
+        shared: &Shared,
+        schema: &Schema,
+        watcher: &mut PgConnection,
+    ) -> Result<End, Error> {
+        let clock = shared.clock;
+        let horizon = Instant::START + plan.scenario.horizon;
+        let mut stop = plan.stop.clone();
+        let mut look_at = clock.now() + LOOK;
+        loop {
+            tokio::select! {
+                () = shared.all_ended.notified() => return Ok(End::Finished),
+                () = clock.sleep_until(horizon) => return Ok(End::Horizon),
+                Ok(_) = stop.wait_for(|stop| *stop) => return Ok(End::Stopped),
+                loaded = join(&mut self.load), if self.load.is_some() => {
+                    self.load = None;
+                    self.loaded = Some(loaded??);
+                }
+                () = clock.sleep_until(look_at) => {
+                    look_at = clock.now() + LOOK;
+                    // A database that is away for a while is no reason to stop: the workers wait for it too.
+                    let idle = self.loaded.is_some() && is_idle(watcher).await.unwrap_or(false);
+                    if idle {
+                        return Ok(End::Finished);
+                    }
+                    if watcher.ping().await.is_err()
+                        && let Ok(again) = PgConnection::connect_with(schema.options()).await
+                    {
+                        *watcher = again;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Workers finish what they have under way; the others go.
+    async fn leave(&mut self, plan: &Plan<'_>) -> Result<(Vec<(Recorder, Option<Tape>)>, Option<Histogram<u64>>), Error> {
+        if let Some(load) = self.load.take() {
+            load.abort();
+        }
+        let _ = self.phase.send(Phase::Drain);
+        let patience = tokio::time::Instant::now() + plan.scenario.downstream.client_timeout + GRACE;
+        let mut crew = Vec::new();
+        while !self.workers.is_empty() {
+            match tokio::time::timeout_at(patience, self.workers.join_next()).await {
+                Ok(Some(done)) => crew.push(done?),
+                Ok(None) => break,
+                Err(_) => {
+                    let _ = self.phase.send(Phase::Cut);
+                    while let Some(done) = self.workers.join_next().await {
+                        crew.push(done?);
+                    }
+                }
+            }
+        }
+        self.others.shutdown().await;
+        Ok((crew, self.loaded.take()))
+    }
+}
+
+async fn join<T>(handle: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {
+    match handle {
+        Some(handle) => handle.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Subscribes to news of new jobs, before the first is put in.
+async fn listen(schema: &Schema) -> Result<PgListener, Error> {
+    let pool = PgPoolOptions::new().max_connections(1).connect_with(schema.options().clone()).await?;
+    let mut listener = PgListener::connect_with(&pool).await?;
+    listener.listen(schema.name()).await?;
+    Ok(listener)
+}
+
+/// Tells the workers of each notification. One that is lost with a connection costs no more than the workers' longest sleep.
+async fn pass_on(mut listener: PgListener, news: watch::Sender<u64>) {
+    while listener.recv().await.is_ok() {
+        news.send_modify(|count| *count += 1);
+    }
+    // Dropping the sender would look like news without end; keep it, silent.
+    std::future::pending::<()>().await;
+    drop(news);
+}

@@ -1,0 +1,57 @@
+//! What a worker asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::call::Call;
+use crate::job::JobId;
+use crate::queue::{Settlement, Token};
+
+/// What a worker asks its driver to do. Each is answered by one [`Event`](super::Event), or by `Failed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Take up to `limit` jobs, exclusive for `lease`.
+    Claim {
+        /// Most jobs to take, at least 1.
+        limit: u32,
+        /// How long they are exclusive.
+        lease: Duration,
+    },
+    /// Send an attempt's request to the downstream.
+    Call(Request),
+    /// Settle claims. Never empty.
+    Settle(Vec<Settlement>),
+    /// Hold on to these claims for another `lease`.
+    Extend {
+        /// The claims.
+        claims: Vec<(JobId, Token)>,
+        /// How long from the store's present.
+        lease: Duration,
+    },
+    /// Give expired claims back to the queue.
+    Reap,
+}
+
+/// One attempt's request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The claim it is made under.
+    pub token: Token,
+    /// The job.
+    pub job: JobId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The job's type: the route that is called.
+    pub kind: Arc<str>,
+    /// The body.
+    pub payload: Arc<str>,
+    /// How long to wait for the answer.
+    pub timeout: Duration,
+}
+
+impl Request {
+    /// The request as the downstream model sees it.
+    pub fn call(&self) -> Call {
+        Call::new(self.job, self.attempt, &self.payload)
+    }
+}

@@ -1,0 +1,184 @@
+//! A worker alone: what it asks for after each event.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::policy::{Backoff, Jitter, RetryAfter};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn worker(slots: u32, wait: Wait) -> Worker {
+    let settings =
+        Settings { count: 1, slots, connections: 1, claim: ClaimMode::Lease, batch: slots, lease: Duration::from_secs(30), wait };
+    let policy = Policy {
+        backoff: Backoff::Exponential { base: Duration::from_secs(2), factor: 2.0 },
+        cap: None,
+        jitter: Jitter::None,
+        max_retries: None,
+        classify: true,
+        retry_after: RetryAfter::Ignore,
+    };
+    Worker::new(0, settings, Duration::from_secs(1), policy, Seed(1))
+}
+
+fn due() -> Wait {
+    Wait::Due { at_most: 200 * MS }
+}
+
+fn at(ms: u32) -> Instant {
+    Instant::START + ms * MS
+}
+
+fn tell(worker: &mut Worker, ms: u32, event: Event) -> Vec<Command> {
+    let mut out = Vec::new();
+    worker.handle(at(ms), &event, &mut out);
+    out
+}
+
+fn claims(tokens: std::ops::Range<i64>, next_due: Option<Duration>) -> Event {
+    let claim = |token| Claim {
+        job: JobId(token as u64),
+        token: Token(token),
+        kind: Arc::from("email"),
+        payload: Arc::from("{}"),
+        memory: Memory { retries: 0, max_retries: 3, last_delay: None, age: Duration::ZERO },
+        lag: Duration::ZERO,
+    };
+    Event::Claimed(Claimed { claims: tokens.map(claim).collect(), next_due })
+}
+
+fn replied(token: i64, outcome: Outcome) -> Event {
+    Event::Replied { token: Token(token), outcome }
+}
+
+fn settled(tokens: &[i64]) -> Event {
+    Event::Settled(Settled { settled: tokens.iter().copied().map(Token).collect(), lost: vec![] })
+}
+
+fn kinds(commands: &[Command]) -> Vec<&'static str> {
+    let name = |command: &Command| match command {
+        Command::Claim { .. } => "claim",
+        Command::Call(_) => "call",
+        Command::Settle(_) => "settle",
+        Command::Extend { .. } => "extend",
+        Command::Reap => "reap",
+    };
+    commands.iter().map(name).collect()
+}
+
+#[test]
+fn starts_by_claiming_as_many_as_it_has_slots() {
+    let mut worker = worker(3, due());
+    assert_eq!(tell(&mut worker, 0, Event::Started), [Command::Claim { limit: 3, lease: Duration::from_secs(30) }]);
+    assert_eq!(kinds(&tell(&mut worker, 1, claims(1..4, None))), ["call", "call", "call"]);
+    assert_eq!(worker.in_flight(), 3);
+}
+
+#[test]
+fn settlements_gather_while_one_settle_is_out() {
+    let mut worker = worker(3, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 1, claims(1..4, None));
+    assert_eq!(kinds(&tell(&mut worker, 2, replied(1, Outcome::Ok))), ["settle"]);
+    assert_eq!(kinds(&tell(&mut worker, 3, replied(2, Outcome::Ok))), [""; 0]);
+    assert_eq!(kinds(&tell(&mut worker, 4, replied(3, Outcome::Ok))), [""; 0]);
+    let next = tell(&mut worker, 5, settled(&[1]));
+    assert!(matches!(&next[0], Command::Settle(batch) if batch.len() == 2), "{next:?}");
+    assert_eq!(next[1], Command::Claim { limit: 1, lease: Duration::from_secs(30) }, "a full claim is followed by another");
+}
+
+#[test]
+fn sleeps_until_the_next_job_is_due_and_no_longer() {
+    let mut worker = worker(1, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 10, claims(0..0, Some(30 * MS)));
+    assert_eq!(worker.wake_at(), Some(at(40)));
+    assert_eq!(kinds(&tell(&mut worker, 40, Event::Woke)), ["claim"]);
+    tell(&mut worker, 41, claims(0..0, None));
+    assert_eq!(worker.wake_at(), Some(at(241)));
+    assert_eq!(kinds(&tell(&mut worker, 100, Event::Notified)), ["claim"]);
+}
+
+#[test]
+fn its_own_retry_wakes_it_even_if_a_claim_was_out_meanwhile() {
+    let mut worker = worker(2, Wait::Due { at_most: Duration::from_secs(9) });
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 1, claims(1..2, None));
+    tell(&mut worker, 2, replied(1, Outcome::status(503)));
+    tell(&mut worker, 3, Event::Notified);
+    tell(&mut worker, 4, settled(&[1]));
+    tell(&mut worker, 5, claims(0..0, None));
+    assert_eq!(worker.wake_at(), Some(at(2004)));
+}
+
+#[test]
+fn polls_at_its_period_and_drains_what_it_finds_without_waiting() {
+    let mut worker = worker(4, Wait::Poll { every: 200 * MS });
+    assert_eq!(kinds(&tell(&mut worker, 0, Event::Started)), [""; 0]);
+    let phase = worker.wake_at().expect("it will poll");
+    assert!(phase < at(200), "a phase within the first period");
+    assert_eq!(kinds(&tell(&mut worker, 200, Event::Woke)), ["claim"]);
+    assert_eq!(kinds(&tell(&mut worker, 201, claims(1..2, None))), ["call", "claim"], "it found some: it asks for more");
+    tell(&mut worker, 202, claims(0..0, Some(MS)));
+    tell(&mut worker, 203, replied(1, Outcome::Ok));
+    tell(&mut worker, 204, settled(&[1]));
+    assert_eq!(worker.wake_at(), Some(at(402)), "a poller does not look at due times");
+}
+
+#[test]
+fn extends_what_is_under_way_every_third_of_the_lease() {
+    let mut worker = worker(2, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 0, claims(1..3, None));
+    let out = tell(&mut worker, 10_000, Event::Woke);
+    let extend = Command::Extend { claims: vec![(JobId(1), Token(1)), (JobId(2), Token(2))], lease: Duration::from_secs(30) };
+    assert!(out.contains(&extend), "{out:?}");
+}
+
+#[test]
+fn a_failed_settle_is_sent_again_after_a_pause() {
+    let mut worker = worker(1, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 1, claims(1..2, None));
+    let out = tell(&mut worker, 2, replied(1, Outcome::Ok));
+    let Command::Settle(batch) = out[0].clone() else { panic!("{out:?}") };
+    assert_eq!(kinds(&tell(&mut worker, 3, Event::Failed(Operation::Settle(batch.clone())))), [""; 0]);
+    let again = worker.wake_at().expect("it will try again");
+    assert!(again >= at(28) && again <= at(53), "{again:?}");
+    assert_eq!(tell(&mut worker, 53, Event::Woke), [Command::Settle(batch)]);
+}
+
+#[test]
+fn a_store_that_keeps_failing_is_asked_ever_less_often() {
+    let mut worker = worker(1, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 0, Event::Failed(Operation::Claim));
+    let mut now = 0;
+    let mut longest = Duration::ZERO;
+    for _ in 0..20 {
+        if kinds(&tell(&mut worker, now, Event::Woke)).contains(&"claim") {
+            tell(&mut worker, now, Event::Failed(Operation::Claim));
+        }
+        let wake = worker.wake_at().expect("it will try again");
+        longest = longest.max(wake.since(at(now)));
+        assert!(wake.since(at(now)) <= LONGEST_PAUSE);
+        now = wake.as_nanos().div_ceil(1_000_000) as u32;
+    }
+    assert!(longest >= LONGEST_PAUSE / 2, "{longest:?}");
+}
+
+#[test]
+fn a_drained_worker_finishes_its_work_and_hands_late_claims_back() {
+    let mut worker = worker(2, due());
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 1, claims(1..2, None));
+    tell(&mut worker, 2, Event::Notified);
+    assert_eq!(kinds(&tell(&mut worker, 3, Event::Drain)), [""; 0]);
+    let out = tell(&mut worker, 4, claims(2..3, None));
+    assert!(matches!(&out[..], [Command::Settle(batch)] if batch[0].how == How::Release), "{out:?}");
+    tell(&mut worker, 5, settled(&[2]));
+    assert!(!worker.is_idle());
+    tell(&mut worker, 6, replied(1, Outcome::Ok));
+    assert_eq!(kinds(&tell(&mut worker, 7, settled(&[1]))), [""; 0], "no new claim");
+    assert!(worker.is_idle() && worker.wake_at().is_none());
+}
