@@ -49,6 +49,7 @@ table! {
 
 table! {
     /// What is asked of the throwaway database; a database of your own keeps its settings.
+    #[schemars(rename = "Database")]
     RawDatabase in "[database]" {
         /// Survive a crash of the operating system: fsync on. Off, the disk is not part of what is measured.
         durable: Flag = false,

@@ -12,6 +12,8 @@ mod jobs;
 mod nearest;
 mod outage;
 mod policy;
+#[cfg(test)]
+mod reference;
 mod schema;
 mod table;
 mod trace;

@@ -11,6 +11,7 @@ use crate::time::{Window, show};
 
 table! {
     /// A span of a run in which the downstream misbehaves.
+    #[schemars(rename = "Outage")]
     RawOutage in "[[downstream.outage]]" {
         /// When it begins, from the run's start.
         at: Offset,
