@@ -6,7 +6,8 @@ use super::error::Problem;
 use super::file::Check;
 use super::table::{At, Section, table};
 use super::trace;
-use super::value::{Count, Name, Offset, Priority, Rate, Share, Text, words};
+use super::value::{Count, Name, Offset, Priority, Rate, Share, Text};
+use super::words::words;
 use crate::time::{seconds, show};
 use crate::workload::{Arrival, Group};
 
@@ -64,8 +65,8 @@ pub(super) fn check(jobs: &At<Vec<Section<Jobs>>>, check: &mut Check<'_>) -> Vec
         total = total.saturating_add(group.count);
         if before <= MOST && total > MOST {
             let place = section.raw.count.given().map_or(&section.header.place, |count| &count.place);
-            let message = format!("with this group the scenario has {total} jobs");
-            check.report(Problem::new(place, message).help(format!("keep the sum of all groups at or below {MOST}")));
+            let message = "with this group the scenario has more than ten million jobs";
+            check.report(Problem::new(place, message).help("all groups together may have 10_000_000 jobs"));
         }
         groups.push(group);
     }
@@ -93,6 +94,9 @@ fn check_group(section: &Section<Jobs>, check: &mut Check<'_>) -> Group {
 /// The manner, the number of jobs, and the keys that go with them.
 fn arrival(section: &Section<Jobs>, check: &mut Check<'_>) -> (Arrival, u64) {
     let (raw, header) = (&section.raw, &section.header);
+    if raw.arrival.is_wrong() {
+        return (Arrival::AtOnce, raw.count.value().map_or(0, |count| count.0));
+    }
     let common = ["type", "arrival", "at", "priority", "permanent", "max_retries"];
     let takes = |own: &[&'static str]| [common.as_slice(), own].concat();
     let manner = raw.arrival.or(Manner::AtOnce);
@@ -137,7 +141,8 @@ fn check_ends_in_time(section: &Section<Jobs>, group: &Group, check: &mut Check<
     if let Some(place) = place.filter(|_| check.is_over(end)) {
         let rounded = Duration::from_millis(u64::try_from(end.as_millis()).unwrap_or(u64::MAX));
         let message = format!("the last of these jobs arrives at {}, after the run", show(rounded));
-        let mut problem = Problem::new(place, message).label(place, "at this pace");
+        let pace = if matches!(group.arrival, Arrival::Trace { .. }) { "as recorded here" } else { "at this pace" };
+        let mut problem = Problem::new(place, message).label(place, pace);
         if let Some(count) = raw.count.given() {
             problem = problem.label(&count.place, "so many jobs");
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::error::Problem;
 use super::file::Check;
 use super::table::{Place, Section, table};
-use super::value::{Count, Factor, Length, Offset, Rate, Share, WholeSeconds, words};
+use super::value::{Count, Factor, Length, Offset, Rate, Share, WholeSeconds};
+use super::words::words;
 use crate::downstream::{Mode, Outage};
 use crate::time::{Window, show};
 

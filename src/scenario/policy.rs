@@ -6,7 +6,8 @@ use super::NamedPolicy;
 use super::error::Problem;
 use super::file::Check;
 use super::table::{At, Named, Section, table};
-use super::value::{Count, Factor, Flag, Length, NAME_HELP, Offset, Share, is_name, words};
+use super::value::{Count, Factor, Flag, Length, NAME_HELP, Offset, Share, is_name};
+use super::words::words;
 use crate::policy::{self, Backoff, Jitter};
 use crate::time::show;
 
@@ -128,18 +129,22 @@ fn check_foreign_keys(section: &Section<Policy>, check: &mut Check<'_>) {
         None => return,
     };
     section.header.takes(curve, &[&COMMON[..1], own, &COMMON[1..], of_jitter.as_slice()].concat(), check.problems);
+    if section.raw.jitter.is_wrong() {
+        return;
+    }
     let (jitter, taken): (&str, &[&str]) = match section.raw.jitter.or(Chance::None) {
-        Chance::None => ("no jitter", &[]),
-        Chance::Full => ("`jitter = \"full\"`", &[]),
-        Chance::Equal => ("`jitter = \"equal\"`", &[]),
-        Chance::Proportional => ("`jitter = \"proportional\"`", &["jitter_share"]),
-        Chance::Additive => ("`jitter = \"additive\"`", &["jitter_spread"]),
-        Chance::Decorrelated => ("`jitter = \"decorrelated\"`", &[]),
+        Chance::None if section.raw.jitter.given().is_none() => ("without a `jitter`", &[]),
+        Chance::None => ("with `jitter = \"none\"`", &[]),
+        Chance::Full => ("with `jitter = \"full\"`", &[]),
+        Chance::Equal => ("with `jitter = \"equal\"`", &[]),
+        Chance::Proportional => ("with `jitter = \"proportional\"`", &["jitter_share"]),
+        Chance::Additive => ("with `jitter = \"additive\"`", &["jitter_spread"]),
+        Chance::Decorrelated => ("with `jitter = \"decorrelated\"`", &[]),
     };
     for key in of_jitter.into_iter().filter(|key| !taken.contains(key)) {
         if let Some(place) = section.header.key(key) {
             let needs = if key == "jitter_share" { "proportional" } else { "additive" };
-            let problem = Problem::new(place, format!("`{key}` means nothing with {jitter}"));
+            let problem = Problem::new(place, format!("`{key}` means nothing {jitter}"));
             check.report(problem.help(format!("write `jitter = \"{needs}\"`, or leave `{key}` out")));
         }
     }

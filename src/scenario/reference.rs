@@ -2,6 +2,7 @@
 
 use std::io;
 
+use proptest::prelude::*;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
@@ -19,7 +20,8 @@ fn scenario(text: &str) -> Scenario {
 
 #[test]
 fn what_is_called_a_default_holds_without_its_line() {
-    let is_default = |line: &&str| line.split_once('#').is_some_and(|(_, comment)| comment.trim_end_matches(')').ends_with("default"));
+    let is_default =
+        |line: &&str| line.split_once('#').is_some_and(|(_, comment)| comment.trim_end_matches(')').ends_with("default"));
     let without: Vec<&str> = REFERENCE.lines().filter(|line| !is_default(line)).collect();
     assert!(without.len() + 20 < REFERENCE.lines().count(), "some twenty lines are called default");
     assert_eq!(scenario(&without.join("\n")), scenario(REFERENCE));
@@ -58,6 +60,31 @@ fn hold(definition: &str, properties: &Json, tables: &[Value]) {
         assert!(!values.is_empty(), "{definition} has no `{key}` in the reference");
         if let Some(default) = property.get("default") {
             assert!(values.contains(default), "`{key}` of {definition} is {default} by default, not {values:?}");
+        }
+    }
+}
+
+proptest! {
+    /// Whatever happens to one line of the reference, it is read or refused at places that exist.
+    #[test]
+    fn a_spoilt_line_is_refused_in_its_place(line in 0..200_usize, value in prop_oneof![
+        Just(None), Just(Some("")), Just(Some("0")), Just(Some("-1")), Just(Some("nan")), Just(Some("1e300")), Just(Some("true")),
+        Just(Some("[]")), Just(Some("{}")), Just(Some("\"0s\"")), Just(Some("\"99y\"")), Just(Some("\"\u{e4}\"")),
+        Just(Some("99999999999999999999")), Just(Some("1979-05-27")),
+    ]) {
+        let mut lines: Vec<String> = REFERENCE.lines().map(str::to_owned).collect();
+        let line = line % lines.len();
+        match (value, lines[line].split_once(" = ").map(|(key, _)| key.to_owned())) {
+            (Some(value), Some(key)) => lines[line] = format!("{key} = {value}"),
+            _ => { lines.remove(line); }
+        }
+        let text = lines.join("\n");
+        if let Err(error) = parse(&text, &|_| Ok("at\n1s\n".to_owned())) {
+            prop_assert!(!error.problems().is_empty());
+            for problem in error.problems() {
+                let places = problem.labels.iter().map(|(place, _)| place).chain([&problem.span]);
+                prop_assert!(places.into_iter().all(|place| text.get(place.clone()).is_some()), "{problem:?}");
+            }
         }
     }
 }

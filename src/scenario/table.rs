@@ -69,6 +69,11 @@ impl<T> Field<T> {
         }
     }
 
+    /// Whether it was given, but wrong, so that nothing can be concluded from it.
+    pub(super) fn is_wrong(&self) -> bool {
+        matches!(self, Field::Wrong)
+    }
+
     /// The value, if it was given and right.
     pub(super) fn value(&self) -> Option<&T> {
         self.given().map(|at| &at.value)
@@ -147,7 +152,7 @@ impl<T: Table> Read for Section<T> {
     fn read(key: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Section<T>> {
         let Some(table) = value.get_ref().as_table() else {
             let message = format!("`{key}` is {}, not a table", described(value.get_ref()));
-            problems.push(Problem::new(&value.span(), message).help(format!("write its keys under {}", T::HEADER)));
+            problems.push(Problem::new(&value.span(), message).help(format!("write {}", example(key))));
             return None;
         };
         Some(Section::new(T::HEADER.to_owned(), value.span(), table, problems))
@@ -157,7 +162,7 @@ impl<T: Table> Read for Section<T> {
 impl<T: Table> Read for Vec<Section<T>> {
     fn read(key: &str, value: &Spanned<DeValue<'_>>, problems: &mut Vec<Problem>) -> Option<Vec<Section<T>>> {
         let Some(array) = value.get_ref().as_array() else {
-            let message = format!("`{key}` is {}, but there may be several of it", described(value.get_ref()));
+            let message = format!("`{key}` is {}, and it takes a list of tables", described(value.get_ref()));
             problems.push(Problem::new(&value.span(), message).help(format!("write {} with two brackets", T::HEADER)));
             return None;
         };
@@ -182,7 +187,7 @@ impl<T: Table> Read for Named<T> {
             let title = format!("[{key}.{}]", name.get_ref());
             let Some(inner) = value.get_ref().as_table() else {
                 let message = format!("`{key}.{}` is {}, not a table", name.get_ref(), described(value.get_ref()));
-                let help = format!("write {} first, and its keys under it", T::HEADER);
+                let help = format!("write {} with a name of your own, and its keys under it", T::HEADER);
                 problems.push(Problem::new(&value.span(), message).help(help));
                 continue;
             };
@@ -190,7 +195,7 @@ impl<T: Table> Read for Named<T> {
             named.push((at, Section::new(title, value.span(), inner, problems)));
         }
         named.sort_by_key(|(name, _)| name.key.start);
-        Some(Named(named))
+        (named.len() == table.len()).then_some(Named(named))
     }
 }
 
@@ -225,28 +230,32 @@ pub(super) fn described(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// How a required key may look.
-fn example(name: &str) -> &'static str {
-    match name {
-        "name" => "a line such as `name = \"outage\"` at the top of the file",
-        "horizon" => "a line such as `horizon = \"60s\"` at the top of the file: a policy's run is stopped there",
-        "jobs" => "a table [[jobs]] with at least `type` and `count`",
-        "type" => "a line such as `type = \"email\"`",
-        "count" => "a line such as `count = 600`",
-        "rate" => "a line such as `rate = \"50/s\"`",
-        "trace" => "a line such as `trace = \"arrivals.csv\"`",
-        "downstream" => "a table [downstream] with at least `servers` and `latency`",
-        "servers" => "a line such as `servers = 20`: the calls that it works on at once",
-        "latency" => "a line such as `latency = { kind = \"log-normal\", median = \"20ms\", p99 = \"120ms\" }`",
-        "at" => "a line such as `at = \"5s\"`, counted from the start of the run",
-        "lasts" => "a line such as `lasts = \"15s\"`",
-        "mode" => "a line such as `mode = \"unavailable\"`",
-        "policy" => "a table such as [policy.exponential], with `kind = \"exponential\"` and `base = \"500ms\"`",
-        "kind" => "`kind`, which says what the table is about and which keys it takes",
-        "factor" => "a line such as `factor = 2`",
-        "jitter_share" => "a line such as `jitter_share = 0.2`",
-        _ => "it, as text with a unit such as \"250ms\" or \"2s\"",
-    }
+/// How a missing key may look.
+fn example(name: &str) -> String {
+    let value = match name {
+        "name" => "\"outage\"",
+        "horizon" => "\"60s\"",
+        "jobs" => return "a table [[jobs]] with at least `type` and `count`".to_owned(),
+        "type" => "\"email\"",
+        "count" => "600",
+        "rate" => "\"50/s\"",
+        "trace" => "\"arrivals.csv\"",
+        "workers" => return "a table [workers]; all of its keys are optional".to_owned(),
+        "database" => return "a table [database]; all of its keys are optional".to_owned(),
+        "downstream" => return "a table [downstream] with at least `servers` and `latency`".to_owned(),
+        "servers" => "20",
+        "latency" => "{ kind = \"log-normal\", median = \"20ms\", p99 = \"120ms\" }",
+        "at" => "\"5s\"",
+        "lasts" => "\"15s\"",
+        "mode" => "\"unavailable\"",
+        "policy" => {
+            return "a table such as [policy.exponential] with `kind = \"exponential\"` and `base = \"500ms\"`".to_owned();
+        }
+        "kind" => "\"exponential\"",
+        "jitter_share" => "0.2",
+        _ => "\"500ms\"",
+    };
+    format!("a line such as `{name} = {value}`")
 }
 
 /// Declares a table: `key: Type` is required, `key: Type = default` optional with that default, as it would be written;

@@ -1,6 +1,7 @@
 //! Recorded arrivals: a CSV file with a header and a column `at` of ascending times, each a duration such as `1.5s` or
 //! `250ms`, or a plain number of seconds as other tools export them. Further columns are ignored.
 
+use std::io;
 use std::time::Duration;
 
 use super::error::Problem;
@@ -12,7 +13,10 @@ use crate::time::{parse_duration, show};
 /// The times in the file; none after a problem, which names the file and its line.
 pub(super) fn read(file: &At<Text>, check: &mut Check<'_>) -> Vec<Duration> {
     let name = &file.value.0;
-    let times = (check.read)(name).map_err(|error| format!("the trace file `{name}` can't be read: {error}"));
+    let times = (check.read)(name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no trace file `{name}`"),
+        _ => format!("the trace file `{name}` can't be read: {error}"),
+    });
     match times.and_then(|text| parse(name, &text)) {
         Ok(times) => times,
         Err(message) => {

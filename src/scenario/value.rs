@@ -3,7 +3,6 @@
 //! Each says what is wrong with what it finds, in terms of its key, and what would be right.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -62,7 +61,7 @@ pub(super) struct Flag(pub(super) bool);
 pub(super) struct Priority(pub(super) i16);
 
 /// A message and what would be right.
-type Wrong = (String, String);
+pub(super) type Wrong = (String, String);
 
 /// Whether `text` is 1 to 64 letters, digits, `-` and `_`.
 pub(super) fn is_name(text: &str) -> bool {
@@ -188,12 +187,21 @@ fn factor(key: &str, value: &DeValue<'_>) -> Result<Factor, Wrong> {
 }
 
 fn count<const MIN: u64, const MAX: u64>(key: &str, value: &DeValue<'_>) -> Result<Count<MIN, MAX>, Wrong> {
-    let help = format!("write a whole number from {MIN} to {MAX}");
+    let help = format!("write a whole number from {MIN} to {}", grouped(MAX));
     let found = whole(value).ok_or_else(|| (format!("`{key}` is {}", unwhole(value)), help.clone()))?;
     match u64::try_from(found) {
         Ok(count) if (MIN..=MAX).contains(&count) => Ok(Count(count)),
         _ => Err((format!("`{key}` is {}", number_text(value).unwrap_or_default()), help)),
     }
+}
+
+/// A number with its thousands set apart, as TOML takes it too.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let groups = digits.as_bytes()[first..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
+    let head = (first > 0).then(|| digits[..first].to_owned());
+    if number < 10_000 { digits } else { head.into_iter().chain(groups).collect::<Vec<_>>().join("_") }
 }
 
 fn priority(key: &str, value: &DeValue<'_>) -> Result<Priority, Wrong> {
@@ -282,59 +290,42 @@ value!(Flag, flag, { "type": "boolean" });
 value!(Priority, priority, { "type": "integer", "minimum": i16::MIN, "maximum": i16::MAX });
 value!(Count<MIN, MAX>, count, { "type": "integer", "minimum": MIN, "maximum": MAX }, const MIN: u64, const MAX: u64);
 
-/// Says that `word` is not one of `words`.
-pub(super) fn no_such_word(key: &str, word: impl Display, words: &[&str]) -> Wrong {
-    let word = word.to_string();
-    let all = super::table::listed(words);
-    let help = match super::nearest::nearest(&word, words) {
-        Some(near) => format!("did you mean \"{near}\"? There are {all}"),
-        None => format!("write one of {all}"),
-    };
-    (format!("`{key}` is {word:?}, which simq does not know"), help)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toml(text: &str) -> DeValue<'_> {
+        DeValue::parse(text).expect("a TOML value").into_inner()
+    }
+
+    #[test]
+    fn rates_are_per_second_whatever_their_unit() {
+        for (text, per_second) in [("\"50/s\"", 50.0), ("\"600/min\"", 10.0), ("\" 3600 / h \"", 1.0), ("\"0.5/s\"", 0.5)] {
+            assert_eq!(rate("rate", &toml(text)).map(|rate| rate.0), Ok(per_second), "{text}");
+        }
+        for text in ["\"-1/s\"", "\"nan/s\"", "\"inf/s\"", "\"/s\"", "\"50\"", "\"\"", "-50", "true"] {
+            assert!(rate("rate", &toml(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_turned_into_the_share_that_was_meant() {
+        for (text, meant) in [("5", "0.05"), ("100", "1 "), ("2.5", "0.025"), ("\"7%\"", "0.07")] {
+            let (_, help) = share("permanent", &toml(text)).expect_err("no share");
+            assert!(help.starts_with(&format!("write {meant}")), "{text}: {help}");
+        }
+        assert_eq!(share("permanent", &toml("0.05")).map(|share| share.0), Ok(0.05));
+    }
+
+    #[test]
+    fn numbers_of_any_radix_are_read_and_held_to_their_bounds() {
+        for (text, number) in [("1_000", 1000), ("0x10", 16), ("1", 1)] {
+            assert_eq!(count::<1, 1000>("n", &toml(text)).map(|count| count.0), Ok(number), "{text}");
+        }
+        for text in ["0", "1001", "-1", "1.0", "99999999999999999999999999999999999999999999", "\"5\""] {
+            assert!(count::<1, 1000>("n", &toml(text)).is_err(), "{text}");
+        }
+        assert_eq!(grouped(10_000_000), "10_000_000");
+        assert_eq!(grouped(1000), "1000");
+    }
 }
-
-/// Declares the words that may stand behind a key.
-macro_rules! words {
-    ($(#[$attr:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
-        $(#[$attr])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name { $($variant,)* }
-
-        impl $name {
-            const WORDS: &'static [&'static str] = &[$($word),*];
-        }
-
-        impl $crate::scenario::table::Read for $name {
-            fn read(
-                key: &str,
-                value: &toml::Spanned<toml::de::DeValue<'_>>,
-                problems: &mut Vec<$crate::scenario::error::Problem>,
-            ) -> Option<$name> {
-                let read = match value.get_ref().as_str() {
-                    $(Some($word) => Ok($name::$variant),)*
-                    Some(other) => Err($crate::scenario::value::no_such_word(key, other, $name::WORDS)),
-                    None => Err((
-                        format!("`{key}` is {}, not a word", $crate::scenario::table::described(value.get_ref())),
-                        format!("write one of {} in quotes", $crate::scenario::table::listed($name::WORDS)),
-                    )),
-                };
-                $crate::scenario::value::report(read, value, problems)
-            }
-        }
-
-        impl schemars::JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "enum": $name::WORDS })
-            }
-        }
-    };
-}
-pub(super) use words;
