@@ -255,7 +255,7 @@ fn example(name: &str) -> String {
         "jitter_share" => "0.2",
         _ => "\"500ms\"",
     };
-    format!("a line such as `{name} = {value}`")
+    format!("`{name} = {value}`, for example")
 }
 
 /// Declares a table: `key: Type` is required, `key: Type = default` optional with that default, as it would be written;
