@@ -4,6 +4,7 @@ mod args;
 mod exit;
 mod postgres;
 mod run;
+mod scenario;
 mod schema;
 mod validate;
 

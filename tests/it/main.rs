@@ -1,1 +1,2 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
+mod scenario_errors;
