@@ -1,1 +1,4 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
+
+mod herd;
+mod reports;

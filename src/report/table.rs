@@ -1,0 +1,147 @@
+//! The comparison as an aligned table: a row per policy, lost jobs before anything else.
+//!
+//! The best value of a column is bold, among policies that lost nothing only: one that loses jobs is never the best of
+//! anything. With several repetitions a cell holds the median and, where it moved, the range.
+
+use super::across::{Runs, policies};
+use super::figure;
+use crate::metrics::{Better, Comparison, Metric};
+
+const BOLD: &str = "\x1b[1m";
+const RED: &str = "\x1b[1;31m";
+const PLAIN: &str = "\x1b[0m";
+const GAP: usize = 2;
+/// A policy's name is cut only where the table would not fit even without its other columns.
+const SHORTEST_NAME: usize = 10;
+
+/// A column: what it is called here, which figure it shows, and how soon it may go where the terminal is narrow.
+struct Column {
+    header: &'static str,
+    metric: &'static str,
+    /// The column with the highest rank is left out first; 0 stays.
+    rank: u8,
+    /// What stands in for a value that does not exist.
+    missing: &'static str,
+}
+
+const COLUMNS: &[Column] = &[
+    Column { header: "lost", metric: "lost", rank: 0, missing: "–" },
+    Column { header: "completed", metric: "completed", rank: 0, missing: "–" },
+    Column { header: "50 % done", metric: "completion_p50_s", rank: 7, missing: "never" },
+    Column { header: "99 % done", metric: "completion_p99_s", rank: 3, missing: "never" },
+    Column { header: "all settled", metric: "makespan_s", rank: 5, missing: "never" },
+    Column { header: "requests", metric: "requests", rank: 2, missing: "–" },
+    Column { header: "per job", metric: "amplification", rank: 6, missing: "–" },
+    Column { header: "peak", metric: "stampede_peak", rank: 4, missing: "–" },
+    Column { header: "retry peak", metric: "retry_peak", rank: 9, missing: "–" },
+    Column { header: "recovery peak", metric: "recovery_peak", rank: 1, missing: "–" },
+    Column { header: "recovered in", metric: "time_to_recover_s", rank: 8, missing: "never" },
+];
+
+/// How a cell is to be read.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    None,
+    Best,
+    Bad,
+}
+
+/// The table, its lines ending in newlines, at most `width` columns wide where the names allow it. With `color`, ANSI codes
+/// mark lost jobs red and the best values bold.
+pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
+    let policies = policies(comparison);
+    let outages = !comparison.scenario.downstream.outages.is_empty();
+    let mut columns: Vec<(&Column, Vec<(String, Mark)>)> = COLUMNS
+        .iter()
+        .filter(|column| outages || !matches!(column.metric, "recovery_peak" | "time_to_recover_s"))
+        .filter_map(|column| Some((column, cells(column, Metric::named(column.metric)?, &policies))))
+        .collect();
+    let longest = policies.iter().map(|runs| runs.policy.chars().count()).max().unwrap_or(0).max("policy".len());
+    let total = |columns: &[(&Column, Vec<(String, Mark)>)]| -> usize {
+        columns.iter().map(|(column, cells)| column_width(column, cells) + GAP).sum()
+    };
+    while longest + total(&columns) > width {
+        let Some(least) = columns.iter().map(|(column, _)| column.rank).max().filter(|rank| *rank > 0) else { break };
+        columns.retain(|(column, _)| column.rank != least);
+    }
+    let name_width = longest.min(width.saturating_sub(total(&columns)).max(SHORTEST_NAME));
+    let mut out = pad("policy", name_width, false);
+    for (column, cells) in &columns {
+        out += &" ".repeat(GAP);
+        out += &pad(column.header, column_width(column, cells), true);
+    }
+    out.push('\n');
+    for (row, runs) in policies.iter().enumerate() {
+        out += &pad(runs.policy, name_width, false);
+        for (column, cells) in &columns {
+            let (text, mark) = &cells[row];
+            out += &" ".repeat(GAP);
+            out += &paint(&pad(text, column_width(column, cells), true), *mark, color);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn column_width(column: &Column, cells: &[(String, Mark)]) -> usize {
+    cells.iter().map(|(text, _)| text.chars().count()).max().unwrap_or(0).max(column.header.chars().count())
+}
+
+fn cells(column: &Column, metric: &Metric, policies: &[Runs<'_>]) -> Vec<(String, Mark)> {
+    let best = best(metric, policies);
+    let cell = |runs: &Runs<'_>| {
+        let spread = runs.spread(|summary| metric.value(summary));
+        let show = |value: f64| figure::figure(metric.unit, value);
+        let text = match spread.median {
+            None => column.missing.to_owned(),
+            Some(median) => {
+                let range = match (spread.least.map(show), spread.most.map_or(column.missing.to_owned(), show)) {
+                    (Some(least), most) if least != most => format!(" [{least}–{most}]"),
+                    _ => String::new(),
+                };
+                show(median) + &range
+            }
+        };
+        let mark = match metric.name {
+            "lost" if runs.loses() => Mark::Bad,
+            _ if !runs.loses() && spread.median.is_some() && spread.median == best => Mark::Best,
+            _ => Mark::None,
+        };
+        (text, mark)
+    };
+    policies.iter().map(cell).collect()
+}
+
+/// The best median among policies that lost nothing, where at least two of them differ.
+fn best(metric: &Metric, policies: &[Runs<'_>]) -> Option<f64> {
+    let medians: Vec<f64> = policies
+        .iter()
+        .filter(|runs| !runs.loses())
+        .map(|runs| runs.spread(|summary| metric.value(summary)).median.unwrap_or(f64::INFINITY))
+        .collect();
+    let least = medians.iter().copied().min_by(f64::total_cmp)?;
+    let most = medians.iter().copied().max_by(f64::total_cmp)?;
+    match metric.better {
+        _ if least == most => None,
+        Better::Lower => Some(least),
+        Better::Higher => Some(most),
+        Better::Neither => None,
+    }
+}
+
+fn pad(text: &str, width: usize, right: bool) -> String {
+    let length = text.chars().count();
+    if length > width {
+        return text.chars().take(width.saturating_sub(1)).chain(['…']).collect();
+    }
+    let space = " ".repeat(width - length);
+    if right { space + text } else { text.to_owned() + &space }
+}
+
+fn paint(text: &str, mark: Mark, color: bool) -> String {
+    match mark {
+        Mark::Best if color => format!("{BOLD}{text}{PLAIN}"),
+        Mark::Bad if color => format!("{RED}{text}{PLAIN}"),
+        _ => text.to_owned(),
+    }
+}

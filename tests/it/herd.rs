@@ -1,0 +1,237 @@
+//! Comparisons to report on: a herd of jobs against the model of the downstream, in a loop of forty lines.
+//!
+//! Good enough to look real, and the same on every run: slots take jobs as they come due, claims and settlements take 2 ms.
+//! The figures are folded plainly here, so that a report's tests do not depend on the folds they stand beside.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use simq::call::{Call, Outcome, Reply};
+use simq::dist::Dist;
+use simq::downstream::{self, Downstream, Mode, Outage};
+use simq::job::{JobId, Memory, State};
+use simq::metrics::{
+    Attempt, Comparison, Conditions, Counts, Fate, JobRecord, Limit, Peak, Percentiles, Run, RunRecord, Summary, busiest_window,
+};
+use simq::policy::{Backoff, Decision, Jitter, Policy, RetryAfter, Why};
+use simq::queue::ClaimMode;
+use simq::rng::{Seed, Stream};
+use simq::scenario::{Database, NamedPolicy, Scenario};
+use simq::time::{Instant, Window};
+use simq::worker::{self, Wait};
+use simq::workload::{self, Arrival, Group};
+
+const STORE: Duration = Duration::from_millis(2);
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// No backoff, exponential backoff, and the same with full jitter.
+pub fn policies() -> Vec<NamedPolicy> {
+    let exponential = Backoff::Exponential { base: ms(500), factor: 2.0 };
+    let policy = |name: &str, backoff, jitter| {
+        let cap = Some(ms(8_000));
+        let policy = Policy { backoff, cap, jitter, max_retries: None, classify: true, retry_after: RetryAfter::Ignore };
+        NamedPolicy { name: name.into(), policy }
+    };
+    vec![
+        policy("none", Backoff::None, Jitter::None),
+        policy("exponential", exponential.clone(), Jitter::None),
+        policy("full-jitter", exponential, Jitter::Full),
+    ]
+}
+
+pub fn group(count: u64, arrival: Arrival) -> Group {
+    Group { kind: "email".into(), count, arrival, at: Duration::ZERO, priority: 0, permanent: 0.0, max_retries: 8 }
+}
+
+/// 800 jobs at once and 50 a second for 8 s, against 16 servers that are unavailable from 1 s to 7 s.
+pub fn scenario() -> Scenario {
+    Scenario {
+        name: "outage".into(),
+        about: "a service goes away for six seconds".into(),
+        seed: Seed(42),
+        horizon: ms(60_000),
+        repetitions: 1,
+        stampede_window: ms(100),
+        jobs: vec![group(800, Arrival::AtOnce), group(400, Arrival::Constant { rate: 50.0 })],
+        workers: worker::Settings {
+            count: 4,
+            slots: 32,
+            connections: 8,
+            claim: ClaimMode::Lease,
+            batch: 32,
+            lease: ms(30_000),
+            wait: Wait::Due { at_most: ms(1_000) },
+        },
+        database: Database::default(),
+        downstream: downstream::Settings {
+            servers: 16,
+            queue: 64,
+            latency: Dist::LogNormal { median: ms(30), p99: ms(120) },
+            error_rate: 0.0,
+            client_timeout: ms(2_000),
+            outages: vec![Outage {
+                window: Window::starting(ms(1_000), ms(6_000)),
+                mode: Mode::Unavailable { retry_after: None },
+            }],
+        },
+        policies: policies(),
+    }
+}
+
+/// Every policy of the scenario in every repetition.
+pub fn compare(scenario: Scenario) -> Comparison {
+    let mut runs = Vec::new();
+    for repetition in 1..=scenario.repetitions {
+        for named in &scenario.policies {
+            let seed = scenario.seed.repetition(repetition);
+            let record = run(&scenario, &named.policy, seed);
+            let summary = summarise(&scenario, &record);
+            runs.push(Run { policy: named.name.clone(), repetition, seed: seed.0, record, summary, partial: false });
+        }
+    }
+    let conditions = [("simq", "0.1.0"), ("postgres.synchronous_commit", "on")];
+    let conditions = Conditions(conditions.into_iter().map(|(key, value)| (key.into(), value.into())).collect());
+    Comparison { scenario, runs, conditions, warnings: vec![], partial: false }
+}
+
+/// One policy's run. Calls are sent in order of time, since jobs come due in order and slots fall free in order.
+pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
+    let jobs = workload::jobs(&scenario.jobs, seed);
+    let mut downstream = Downstream::new(scenario.downstream.clone(), seed);
+    let mut due: BinaryHeap<Reverse<(Instant, usize)>> = jobs.iter().enumerate().map(|(i, job)| Reverse((job.at, i))).collect();
+    let slots = scenario.workers.count * scenario.workers.slots;
+    let mut free: BinaryHeap<Reverse<(Instant, u32)>> = (0..slots).map(|slot| Reverse((Instant::START, slot))).collect();
+    let mut memory: Vec<(u32, Option<Duration>)> = vec![(0, None); jobs.len()];
+    let mut record = RunRecord {
+        attempts: vec![],
+        jobs: jobs
+            .iter()
+            .map(|j| JobRecord { job: j.id, arrived: j.at, state: State::Available, why: None, retries: 0, finished: None })
+            .collect(),
+        ended: Instant::START,
+    };
+    while let (Some(Reverse((at, i))), Some(Reverse((slot_free, slot)))) = (due.pop(), free.pop()) {
+        let sent = at.max(slot_free) + STORE;
+        if sent.since_start() >= scenario.horizon {
+            record.ended = Instant::START + scenario.horizon;
+            break;
+        }
+        let (retries, last_delay) = memory[i];
+        let call = Call { job: jobs[i].id, attempt: retries + 1, malformed: jobs[i].malformed };
+        let (outcome, answered) = answer(&mut downstream, sent, &call, scenario.downstream.client_timeout);
+        let max_retries = policy.max_retries.unwrap_or(scenario.jobs[jobs[i].group].max_retries);
+        let memory_now = Memory { retries, max_retries, last_delay, age: sent.since(jobs[i].at) };
+        let decision = policy.decide(&memory_now, &outcome, &mut seed.draw(Stream::Jitter, call.job, call.attempt));
+        let settled = answered + STORE;
+        let job = &mut record.jobs[i];
+        let fate = match decision {
+            Decision::Complete => {
+                (job.state, job.finished) = (State::Completed, Some(settled));
+                Fate::Completed
+            }
+            Decision::Retry { after } => {
+                (job.state, job.retries) = (State::Retryable, retries + 1);
+                memory[i] = (retries + 1, Some(after));
+                due.push(Reverse((settled + after, i)));
+                Fate::Retried(after)
+            }
+            Decision::Discard(why) => {
+                (job.state, job.why, job.finished) = (State::Discarded, Some(why), Some(settled));
+                Fate::Discarded(why)
+            }
+        };
+        free.push(Reverse((settled, slot)));
+        record.ended = record.ended.max(settled);
+        record.attempts.push(Attempt {
+            job: call.job,
+            attempt: call.attempt,
+            worker: slot / scenario.workers.slots,
+            due: at,
+            claimed: sent,
+            sent,
+            answered: Some(answered),
+            settled: Some(settled),
+            outcome: Some(outcome),
+            fate,
+        });
+    }
+    record
+}
+
+fn answer(downstream: &mut Downstream, sent: Instant, call: &Call, timeout: Duration) -> (Outcome, Instant) {
+    match downstream.admit(sent, call) {
+        Reply::Answer { outcome, at } if at.since(sent) < timeout => (outcome, at.max(sent + ms(1))),
+        Reply::Answer { .. } | Reply::Silence => (Outcome::TimedOut, sent + timeout),
+        Reply::Refuse => (Outcome::Refused, sent + ms(1)),
+    }
+}
+
+/// The figures, folded plainly.
+pub fn summarise(scenario: &Scenario, record: &RunRecord) -> Summary {
+    let outages = &scenario.downstream.outages;
+    let down = |at: Instant| outages.iter().any(|outage| outage.window.contains(at));
+    let after = |at: Instant| outages.iter().any(|outage| outage.window.until <= at) && !down(at);
+    let peak = |keep: &dyn Fn(&Attempt) -> bool| -> Peak {
+        let times: Vec<Instant> = record.attempts.iter().filter(|a| keep(a)).map(|a| a.sent).collect();
+        busiest_window(&times, scenario.stampede_window)
+    };
+    let with = |state, why| record.jobs.iter().filter(|job| job.state == state && job.why == why).count() as u64;
+    let jobs = record.jobs.len() as u64;
+    let permanent = with(State::Discarded, Some(Why::Permanent));
+    let exhausted = with(State::Discarded, Some(Why::Exhausted));
+    let completed = with(State::Completed, None);
+    let unfinished = jobs - completed - permanent - exhausted;
+    let mut done: Vec<Instant> =
+        record.jobs.iter().filter(|job| job.state == State::Completed).filter_map(|job| job.finished).collect();
+    done.sort();
+    let until = |share: f64| {
+        let rank = (share * jobs as f64).ceil() as usize;
+        rank.checked_sub(1).and_then(|last| done.get(last)).map(|at| at.since_start())
+    };
+    let stampede_peak = peak(&|_| true);
+    let requests = record.attempts.len() as u64;
+    let windows = record.ended.since_start().as_secs_f64() / scenario.stampede_window.as_secs_f64();
+    let flat = |ms: f64| Percentiles { count: requests, p50_ms: ms, p90_ms: ms, p99_ms: ms, max_ms: ms };
+    Summary {
+        counts: Counts { jobs, completed, permanent, exhausted, unfinished },
+        requests,
+        amplification: requests as f64 / jobs.max(1) as f64,
+        wasted_requests: record.attempts.iter().filter(|a| down(a.sent) && a.outcome != Some(Outcome::Ok)).count() as u64,
+        stampede_peak,
+        first_peak: peak(&|a| a.attempt == 1),
+        retry_peak: peak(&|a| a.attempt > 1),
+        recovery_peak: (!outages.is_empty()).then(|| peak(&|a| after(a.sent))),
+        peak_over_mean: (requests > 0).then(|| stampede_peak.calls as f64 / (requests as f64 / windows)),
+        completion_p50: until(0.5),
+        completion_p90: until(0.9),
+        completion_p99: until(0.99),
+        completion_p100: until(1.0),
+        makespan: (unfinished == 0).then(|| record.ended.since_start()),
+        time_to_recover: None,
+        latency: flat(30.0),
+        job_time: flat(3_000.0),
+        schedule_lag: flat(2.0),
+        claim_latency: flat(1.5),
+        settle_latency: flat(1.25),
+        claims: requests / 8,
+        empty_claims: 3,
+        transactions: requests / 4,
+        lost_leases: 0,
+        arrivals_at_downstream: requests,
+        limit: Limit::Policy,
+        limit_evidence: "slots were free at 99 % of due times".into(),
+    }
+}
+
+/// A comparison that holds only figures: for table and verdict.
+pub fn figures(name: &str, summary: Summary) -> Run {
+    Run { policy: name.into(), repetition: 1, seed: 1, record: RunRecord::default(), summary, partial: false }
+}
+
+pub fn job(id: u64) -> JobId {
+    JobId(id)
+}
