@@ -3,9 +3,9 @@
 //! The best value of a column is bold, among policies that lost nothing only: one that loses jobs is never the best of
 //! anything. With several repetitions a cell holds the median and, where it moved, the range.
 
-use super::across::{Runs, policies};
+use super::across::{Runs, Spread, policies};
 use super::figure;
-use crate::metrics::{Better, Comparison, Metric};
+use crate::metrics::{Better, Comparison, Metric, Unit};
 
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[1;31m";
@@ -46,70 +46,98 @@ enum Mark {
     Bad,
 }
 
-/// The table, its lines ending in newlines, at most `width` columns wide where the names allow it. With `color`, ANSI codes
-/// mark lost jobs red and the best values bold.
+/// A column as it will be printed.
+struct Printed {
+    column: &'static Column,
+    cells: Vec<(String, Mark)>,
+    width: usize,
+}
+
+/// The table, its lines ending in newlines, at most `width` columns wide where the names allow it: on a narrow terminal first
+/// the ranges go, then the lesser columns. With `color`, ANSI codes mark lost jobs red and the best values bold.
 pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
     let policies = policies(comparison);
-    let outages = !comparison.scenario.downstream.outages.is_empty();
-    let mut columns: Vec<(&Column, Vec<(String, Mark)>)> = COLUMNS
-        .iter()
-        .filter(|column| outages || !matches!(column.metric, "recovery_peak" | "time_to_recover_s"))
-        .filter_map(|column| Some((column, cells(column, Metric::named(column.metric)?, &policies))))
-        .collect();
     let longest = policies.iter().map(|runs| runs.policy.chars().count()).max().unwrap_or(0).max("policy".len());
-    let total = |columns: &[(&Column, Vec<(String, Mark)>)]| -> usize {
-        columns.iter().map(|(column, cells)| column_width(column, cells) + GAP).sum()
-    };
-    while longest + total(&columns) > width {
-        let Some(least) = columns.iter().map(|(column, _)| column.rank).max().filter(|rank| *rank > 0) else { break };
-        columns.retain(|(column, _)| column.rank != least);
+    let outages = !comparison.scenario.downstream.outages.is_empty();
+    let room = width.saturating_sub(longest);
+    let mut columns = printed(&policies, outages, true);
+    let ranges = total(&columns) <= room;
+    if !ranges {
+        columns = printed(&policies, outages, false);
+    }
+    while total(&columns) > room {
+        let Some(least) = columns.iter().map(|printed| printed.column.rank).max().filter(|rank| *rank > 0) else { break };
+        columns.retain(|printed| printed.column.rank != least);
     }
     let name_width = longest.min(width.saturating_sub(total(&columns)).max(SHORTEST_NAME));
-    let mut out = pad("policy", name_width, false);
-    for (column, cells) in &columns {
-        out += &" ".repeat(GAP);
-        out += &pad(column.header, column_width(column, cells), true);
-    }
-    out.push('\n');
+    let mut out = line(pad("policy", name_width, false), columns.iter().map(|p| pad(p.column.header, p.width, true)));
     for (row, runs) in policies.iter().enumerate() {
-        out += &pad(runs.policy, name_width, false);
-        for (column, cells) in &columns {
-            let (text, mark) = &cells[row];
-            out += &" ".repeat(GAP);
-            out += &paint(&pad(text, column_width(column, cells), true), *mark, color);
-        }
-        out.push('\n');
+        let cell = |p: &Printed| paint(&pad(&p.cells[row].0, p.width, true), p.cells[row].1, color);
+        out += &line(pad(runs.policy, name_width, false), columns.iter().map(cell));
     }
-    out
+    out + &note(&policies, ranges)
+}
+
+fn printed(policies: &[Runs<'_>], outages: bool, ranges: bool) -> Vec<Printed> {
+    let fits = |column: &&Column| outages || !matches!(column.metric, "recovery_peak" | "time_to_recover_s");
+    let print = |column: &'static Column| {
+        let cells = cells(column, Metric::named(column.metric)?, policies, ranges);
+        let width = column_width(column, &cells);
+        Some(Printed { column, cells, width })
+    };
+    COLUMNS.iter().filter(fits).filter_map(print).collect()
+}
+
+fn total(columns: &[Printed]) -> usize {
+    columns.iter().map(|printed| printed.width + GAP).sum()
+}
+
+fn line(name: String, cells: impl Iterator<Item = String>) -> String {
+    let gap = " ".repeat(GAP);
+    cells.fold(name, |line, cell| line + &gap + &cell).trim_end().to_owned() + "\n"
+}
+
+/// What the figures are where there were repetitions.
+fn note(policies: &[Runs<'_>], ranges: bool) -> String {
+    match policies.iter().map(|runs| runs.runs.len()).max() {
+        Some(most @ 2..) if ranges => format!("medians of {most} repetitions [least–most]\n"),
+        Some(most @ 2..) => format!("medians of {most} repetitions; their ranges are in summary.csv\n"),
+        _ => String::new(),
+    }
 }
 
 fn column_width(column: &Column, cells: &[(String, Mark)]) -> usize {
     cells.iter().map(|(text, _)| text.chars().count()).max().unwrap_or(0).max(column.header.chars().count())
 }
 
-fn cells(column: &Column, metric: &Metric, policies: &[Runs<'_>]) -> Vec<(String, Mark)> {
+fn cells(column: &Column, metric: &Metric, policies: &[Runs<'_>], ranges: bool) -> Vec<(String, Mark)> {
     let best = best(metric, policies);
     let cell = |runs: &Runs<'_>| {
         let spread = runs.spread(|summary| metric.value(summary));
-        let show = |value: f64| figure::figure(metric.unit, value);
-        let text = match spread.median {
-            None => column.missing.to_owned(),
-            Some(median) => {
-                let range = match (spread.least.map(show), spread.most.map_or(column.missing.to_owned(), show)) {
-                    (Some(least), most) if least != most => format!(" [{least}–{most}]"),
-                    _ => String::new(),
-                };
-                show(median) + &range
-            }
-        };
         let mark = match metric.name {
             "lost" if runs.loses() => Mark::Bad,
             _ if !runs.loses() && spread.median.is_some() && spread.median == best => Mark::Best,
             _ => Mark::None,
         };
-        (text, mark)
+        // A loss in some repetition must not hide behind a median of none.
+        (text(column, metric.unit, spread, ranges || metric.name == "lost"), mark)
     };
     policies.iter().map(cell).collect()
+}
+
+/// A median and, where it moved, its range; the range leaves the unit out where it is the median's.
+fn text(column: &Column, unit: Unit, spread: Spread, ranges: bool) -> String {
+    let show = |value: Option<f64>| value.map_or_else(|| column.missing.to_owned(), |value| figure::figure(unit, value));
+    let (median, least, most) = (show(spread.median), show(spread.least), show(spread.most));
+    if !ranges || least == most {
+        return median;
+    }
+    let behind = |text: &str| text.split_once(' ').map(|(_, unit)| format!(" {unit}"));
+    let bare = |text: &str| match behind(&median) {
+        Some(unit) => text.strip_suffix(&unit).unwrap_or(text).to_owned(),
+        None => text.to_owned(),
+    };
+    format!("{median} [{}–{}]", bare(&least), bare(&most))
 }
 
 /// The best median among policies that lost nothing, where at least two of them differ.

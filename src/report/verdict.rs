@@ -27,6 +27,9 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
     }
     said.extend(losses(comparison, &policies));
     let safe: Vec<&Runs<'_>> = policies.iter().filter(|runs| !runs.loses()).collect();
+    if safe.is_empty() && policies.len() > 1 {
+        said.push("No policy kept every job, so their peaks and times are not ranked.".to_owned());
+    }
     said.extend(peaks(comparison, &safe));
     said.extend(pace(&safe));
     said.extend(limits(&policies));
@@ -39,7 +42,7 @@ fn losses(comparison: &Comparison, policies: &[Runs<'_>]) -> Vec<String> {
     losers.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
     let Some((worst, others)) = losers.split_first() else {
         return vec![match policies {
-            [one] => format!("{} lost none of its {}.", name(one), many(one.median(|s| s.counts.jobs), "job")),
+            [one] => format!("{} lost no job.", name(one)),
             _ => "No policy lost a job.".to_owned(),
         }];
     };
@@ -103,7 +106,7 @@ fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
             if most == least { many(*most, "request") } else { format!("{} to {}", count(*least), many(*most, "request")) }
         )),
         [(high, most), .., (low, least)] => {
-            let times = if *least > 0.0 { format!(", {} times fewer", ratio(most / least)) } else { String::new() };
+            let times = if *least > 0.0 { format!(", {} times fewer", times(most / least)) } else { String::new() };
             let place = if outage { "After the outage" } else { "At its busiest" };
             Some(format!(
                 "{place} {} sent up to {} in {window}; {} peaked at {}{times}.",
@@ -175,6 +178,11 @@ fn name(runs: &Runs<'_>) -> String {
 
 fn lost(runs: &Runs<'_>) -> f64 {
     runs.median(|summary| summary.counts.lost())
+}
+
+/// A factor, whole from ten on.
+fn times(factor: f64) -> String {
+    if factor >= 9.95 { count(factor.round()) } else { ratio(factor) }
 }
 
 /// The median, or the worst repetition where the median is none.

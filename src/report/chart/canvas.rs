@@ -152,8 +152,7 @@ impl<'a> Canvas<'a> {
     /// A filled rectangle between two corners. A thin one stays visible: at least one pixel.
     pub(super) fn rect(&self, a: Point, b: Point, ink: impl Into<RGBAColor>) -> Drawn {
         let (from, to) = (pixel((a.0.min(b.0), a.1.min(b.1))), pixel((a.0.max(b.0), a.1.max(b.1))));
-        // The far edge is inside for plotters.
-        let to = ((to.0 - 1).max(from.0), (to.1 - 1).max(from.1));
+        let to = (to.0.max(from.0 + 1), to.1.max(from.1 + 1));
         self.area.draw(&Rectangle::new([from, to], ink.into().filled())).map_err(reason)
     }
 
@@ -198,6 +197,12 @@ impl<'a> Canvas<'a> {
     /// How wide a text is, in logical units.
     pub(super) fn measure(&self, text: &str, kind: Type) -> f64 {
         self.area.estimate_text_size(text, &kind.style()).map_or(0.0, |(width, _)| f64::from(width) / ZOOM)
+    }
+
+    /// The kind of type, smaller where the text would be wider than `width`, by a quarter at most.
+    pub(super) fn shrink(&self, text: &str, width: f64, kind: Type) -> Type {
+        let ratio = width / self.measure(text, kind).max(1.0);
+        Type { size: kind.size * ratio.clamp(0.75, 1.0), ..kind }
     }
 
     /// The text, cut with an ellipsis where it is wider than `width`.

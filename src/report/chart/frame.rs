@@ -10,10 +10,17 @@ use super::scale::{Scale, Spread, tick_text};
 use crate::metrics::{Comparison, Limit};
 use crate::report::figure::{chosen, count, many};
 
-/// Where a header ends and a chart may begin.
+/// The most that a header takes.
 pub(super) const HEADER: f64 = 110.0;
+/// What it takes of that without a banner.
+const WITHOUT_BANNER: f64 = 88.0;
 /// The margin at both sides.
 pub(super) const MARGIN: f64 = 24.0;
+
+/// Where the header ends and the chart may begin.
+pub(super) fn below_header(comparison: &Comparison) -> f64 {
+    if banner(comparison).is_some() { HEADER } else { WITHOUT_BANNER }
+}
 
 /// Title, conditions and, where figures are not to be trusted or not complete, a banner.
 pub(super) fn header(canvas: &Canvas<'_>, comparison: &Comparison, title: &str) -> Drawn {
@@ -105,7 +112,8 @@ pub(super) struct Plot {
 impl Plot {
     /// Time from zero to `span` across, values from zero to `most` upwards.
     pub(super) fn new((left, top): Point, (right, bottom): Point, span: Duration, most: f64, spread: Spread) -> Plot {
-        let x = Scale::new(span.as_secs_f64(), (left, right), Spread::Linear);
+        // A little more than the span: what happens last must not stand on the edge.
+        let x = Scale::new(span.as_secs_f64() * 1.015, (left, right), Spread::Linear);
         Plot { left, top, right, bottom, x, y: Scale::new(most, (bottom, top), spread) }
     }
 
@@ -127,7 +135,7 @@ impl Plot {
             let half = canvas.measure(outage.mode.name(), kind) / 2.0;
             let middle = f64::midpoint(from, until).clamp(self.left + half, (self.right - half).max(self.left + half));
             if named && middle - half >= taken {
-                canvas.text(outage.mode.name(), (middle, self.top - 10.0), kind)?;
+                canvas.text(outage.mode.name(), (middle, self.top - 11.0), kind)?;
                 taken = middle + half + 8.0;
             }
         }
@@ -154,9 +162,9 @@ impl Plot {
         Ok(())
     }
 
-    /// Grid lines with their values at the left; `unit` is put behind each.
-    pub(super) fn value_axis(&self, canvas: &Canvas<'_>, gap: f64, unit: &str) -> Drawn {
-        let ticks = self.y.ticks(gap);
+    /// Eight grid lines at most, with their values at the left; `unit` is put behind each.
+    pub(super) fn value_axis(&self, canvas: &Canvas<'_>, unit: &str) -> Drawn {
+        let ticks = self.y.ticks(((self.bottom - self.top) / 8.0).max(22.0));
         for tick in &ticks {
             let y = self.y.place(*tick);
             canvas.line(&[(self.left, y), (self.right, y)], GRID, 0.5, &[])?;

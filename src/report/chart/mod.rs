@@ -11,6 +11,7 @@
 //! show the first repetition and say so; bars are medians over all.
 
 mod attempts;
+mod bars;
 mod canvas;
 mod completion;
 mod frame;
@@ -20,9 +21,11 @@ mod requests;
 mod scale;
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::Error;
 use super::across::{Runs, policies};
+use super::series;
 use crate::metrics::Comparison;
 use canvas::{Canvas, Drawn};
 
@@ -63,6 +66,13 @@ impl Chart {
         });
         drawn.map_err(|reason| Error::Draw { chart: format!("{}.png", self.slug), reason: reason.0 })
     }
+}
+
+/// The bin that charts draw: as in the files, but no shorter than a fifth of the stampede window, since a bin of a
+/// millisecond shows each lone request of a short run as a thousand a second.
+fn bar_width(comparison: &Comparison) -> Duration {
+    let span = series::span(comparison);
+    series::bin_width(span).max(comparison.scenario.stampede_window / 5)
 }
 
 /// The canvas's height for `rows` rows of a chart: as tall as all charts, and taller where that would squeeze them.

@@ -4,9 +4,9 @@
 //! rest the scale is a square root, and says so: a linear one would show the burst and nothing else.
 
 use super::canvas::{Canvas, Drawn, QUIET, Side, Type, colour};
-use super::frame::{HEADER, MARGIN, Plot, which_repetition};
+use super::frame::{HEADER, MARGIN, Plot, below_header, which_repetition};
 use super::scale::Spread;
-use super::{Story, tall};
+use super::{Story, bar_width, tall};
 use crate::metrics::{Comparison, Run};
 use crate::report::across::Runs;
 use crate::report::figure::{chosen, count, many};
@@ -26,12 +26,13 @@ pub(super) fn title(comparison: &Comparison) -> String {
 }
 
 pub(super) fn size(policies: usize) -> (u32, u32) {
-    tall(policies, 100, HEADER as u32 + BELOW as u32 + 20)
+    tall(policies, 100, HEADER as u32 + BELOW as u32 + 24)
 }
 
 pub(super) fn draw(story: &Story<'_>, canvas: &Canvas<'_>) -> Drawn {
+    let header = below_header(story.comparison);
     let span = series::span(story.comparison);
-    let width = series::bin_width(span);
+    let width = bar_width(story.comparison);
     let bins: Vec<Vec<Bin>> = story.policies.iter().map(|runs| series::bins(&runs.first().record, width)).collect();
     let rate = |bin: &Bin| bin.requests as f64 / width.as_secs_f64();
     let peak = |runs: &Runs<'_>| peak_rate(runs.first(), story.comparison);
@@ -41,14 +42,14 @@ pub(super) fn draw(story: &Story<'_>, canvas: &Canvas<'_>) -> Drawn {
     let most = highest.max(capacity * 1.1) * 1.06;
 
     let unit = if spread == Spread::Root { "requests per second (square-root scale)" } else { "requests per second" };
-    canvas.text(unit, (MARGIN, HEADER - 4.0), Type::of(13.5).ink(QUIET))?;
-    let top = HEADER + 22.0;
+    canvas.text(unit, (MARGIN, header - 6.0), Type::of(13.5).ink(QUIET))?;
+    let top = header + 26.0;
     let each = (canvas.height - top - BELOW + BETWEEN) / story.policies.len().max(1) as f64;
     for (row, (runs, bins)) in story.policies.iter().zip(&bins).enumerate() {
         let top = top + row as f64 * each;
         let plot = Plot::new((LEFT, top), (RIGHT, top + each - BETWEEN), span, most, spread);
         plot.outages(canvas, story.comparison, row == 0)?;
-        plot.value_axis(canvas, 24.0, "")?;
+        plot.value_axis(canvas, "")?;
         for bin in bins.iter().filter(|bin| bin.requests > 0) {
             let from = plot.at(bin.start.as_secs_f64(), rate(bin));
             let to = plot.at((bin.start + width).as_secs_f64(), 0.0);
@@ -116,6 +117,7 @@ fn figures(canvas: &Canvas<'_>, plot: &Plot, runs: &Runs<'_>, comparison: &Compa
     let step = ((plot.bottom - plot.top) / lines.len() as f64).min(21.0);
     for (i, (text, kind)) in lines.into_iter().enumerate() {
         let y = plot.top + (i as f64 + 0.5) * step;
+        let kind = canvas.shrink(&text, room, kind);
         canvas.text(&canvas.fit(&text, room, kind), (plot.right + 16.0, y), kind)?;
     }
     Ok(())

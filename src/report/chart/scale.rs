@@ -24,6 +24,11 @@ impl Scale {
         Scale { most: if most > 0.0 && most.is_finite() { most } else { 1.0 }, from, to, spread }
     }
 
+    /// How long the span is.
+    pub(super) fn length(&self) -> f64 {
+        (self.to - self.from).abs()
+    }
+
     /// Where a value stands; values outside stand at the edge.
     pub(super) fn place(&self, value: f64) -> f64 {
         let share = (value / self.most).clamp(0.0, 1.0);
@@ -43,7 +48,7 @@ impl Scale {
     }
 
     fn even_ticks(&self, gap: f64) -> Vec<f64> {
-        let least = gap / (self.to - self.from).abs().max(1.0) * self.most;
+        let least = gap / self.length().max(1.0) * self.most;
         let step = round_up(least);
         (0..=200).map(|i| f64::from(i) * step).take_while(|tick| *tick <= self.most * 1.000_001).collect()
     }
