@@ -32,8 +32,18 @@ pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Err
     let outages = &comparison.scenario.downstream.outages;
     table(path, |out| {
         out.write_record([
-            "policy", "repetition", "t_s", "bin_s", "requests", "first_attempts", "retries", "completed", "failed", "discarded",
-            "backlog", "in_outage",
+            "policy",
+            "repetition",
+            "t_s",
+            "bin_s",
+            "requests",
+            "first_attempts",
+            "retries",
+            "completed",
+            "failed",
+            "discarded",
+            "backlog",
+            "in_outage",
         ])?;
         for run in &comparison.runs {
             for bin in series::bins(&run.record, width) {
@@ -53,8 +63,19 @@ pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Err
 pub(super) fn attempts(comparison: &Comparison, path: &Path) -> Result<(), Error> {
     table(path, |out| {
         out.write_record([
-            "policy", "repetition", "job", "attempt", "worker", "due_s", "claimed_s", "sent_s", "answered_s", "settled_s",
-            "outcome", "fate", "delay_s",
+            "policy",
+            "repetition",
+            "job",
+            "attempt",
+            "worker",
+            "due_s",
+            "claimed_s",
+            "sent_s",
+            "answered_s",
+            "settled_s",
+            "outcome",
+            "fate",
+            "delay_s",
         ])?;
         let mut line = Line::default();
         for run in &comparison.runs {

@@ -34,7 +34,8 @@ pub(super) fn ratio(number: f64) -> String {
 pub(super) fn seconds(secs: f64) -> String {
     match secs {
         s if s < 0.000_95 => format!("{:.0} µs", s * 1e6),
-        s if s < 0.099_95 => format!("{} ms", ratio(s * 1e3)),
+        s if s < 0.009_95 => format!("{} ms", ratio(s * 1e3)),
+        s if s < 0.099_5 => format!("{:.0} ms", s * 1e3),
         s if s < 0.995 => format!("{secs:.2} s"),
         s => format!("{} s", ratio(s)),
     }
@@ -79,15 +80,12 @@ mod tests {
 
     #[test]
     fn figures_read_at_a_glance() {
-        assert_eq!([count(0.0), count(999.0), count(1_200.0), count(1_234_567.0), count(3.5)], [
-            "0",
-            "999",
-            "1,200",
-            "1,234,567",
-            "3.5"
-        ]);
+        assert_eq!(
+            [count(0.0), count(999.0), count(1_200.0), count(1_234_567.0), count(3.5)],
+            ["0", "999", "1,200", "1,234,567", "3.5"]
+        );
         assert_eq!([ratio(6.81), ratio(0.25), ratio(1_140.2), ratio(1.0)], ["6.8", "0.25", "1,140", "1.0"]);
-        assert_eq!([seconds(0.0123), seconds(0.25), seconds(6.44), seconds(123.6)], ["12.3 ms", "0.25 s", "6.4 s", "124 s"]);
+        assert_eq!([seconds(0.0123), seconds(0.25), seconds(6.44), seconds(123.6)], ["12 ms", "0.25 s", "6.4 s", "124 s"]);
         let chosen = |ms| chosen(Duration::from_millis(ms));
         assert_eq!([chosen(100), chosen(6_000), chosen(90_000), chosen(0)], ["100 ms", "6 s", "1m 30s", "0 s"]);
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");

@@ -118,6 +118,7 @@ impl Drop for Draft {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

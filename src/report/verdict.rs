@@ -26,13 +26,14 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
         said.push("Interrupted: these figures cover a part of the runs only.".to_owned());
     }
     said.extend(losses(comparison, &policies));
-    let safe: Vec<&Runs<'_>> = policies.iter().filter(|runs| !runs.loses()).collect();
+    said.extend(limits(&policies));
+    let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
+    let safe: Vec<&Runs<'_>> = policies.iter().filter(whole).collect();
     if safe.is_empty() && policies.len() > 1 {
-        said.push("No policy kept every job, so their peaks and times are not ranked.".to_owned());
+        said.push("No policy kept every job to the end, so their peaks and times are not ranked.".to_owned());
     }
     said.extend(peaks(comparison, &safe));
     said.extend(pace(&safe));
-    said.extend(limits(&policies));
     said
 }
 
@@ -59,7 +60,8 @@ fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
     let mut said = format!("{} lost {} of {jobs} jobs", name(runs), lost_count(runs));
     let unfinished = runs.median(|s| s.counts.unfinished);
     if unfinished > 0.0 {
-        said += &format!(", {} of them unfinished when the run ended", count(unfinished));
+        let of_them = if unfinished == lost(runs) { "all".to_owned() } else { count(unfinished) };
+        said += &format!(", {of_them} of them unfinished when the run ended");
     }
     if let Some(spent) = time_to_exhaust(runs.first()) {
         said += &format!(": half of those it gave up had spent every retry within {}", seconds(spent.as_secs_f64()));
@@ -92,10 +94,13 @@ fn time_to_exhaust(run: &Run) -> Option<Duration> {
 
 /// The highest and the lowest peak of those that lost nothing: after the outage, or over all retries where none is.
 fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
-    let outage = !comparison.scenario.downstream.outages.is_empty();
-    let metric = Metric::named(if outage { "recovery_peak" } else { "stampede_peak" })?;
+    let (metric, place) = match comparison.scenario.downstream.outages.len() {
+        0 => ("stampede_peak", "at its busiest"),
+        1 => ("recovery_peak", "after the outage"),
+        _ => ("recovery_peak", "after an outage"),
+    };
+    let metric = Metric::named(metric)?;
     let window = chosen(comparison.scenario.stampede_window);
-    let place = if outage { "after the outage" } else { "at its busiest" };
     let mut ranked = rank(metric, safe);
     ranked.reverse();
     match &ranked[..] {
@@ -107,9 +112,8 @@ fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
         )),
         [(high, most), .., (low, least)] => {
             let times = if *least > 0.0 { format!(", {} times fewer", times(most / least)) } else { String::new() };
-            let place = if outage { "After the outage" } else { "At its busiest" };
             Some(format!(
-                "{place} {} sent up to {} in {window}; {} peaked at {}{times}.",
+                "{} sent up to {} in {window} {place}; {} peaked at {}{times}.",
                 name(high),
                 many(*most, "request"),
                 name(low),

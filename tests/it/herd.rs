@@ -10,7 +10,7 @@ use std::time::Duration;
 use simq::call::{Call, Outcome, Reply};
 use simq::dist::Dist;
 use simq::downstream::{self, Downstream, Mode, Outage};
-use simq::job::{JobId, Memory, State};
+use simq::job::{Memory, State};
 use simq::metrics::{
     Attempt, Comparison, Conditions, Counts, Fate, JobRecord, Limit, Peak, Percentiles, Run, RunRecord, Summary, busiest_window,
 };
@@ -106,14 +106,7 @@ pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
     let slots = scenario.workers.count * scenario.workers.slots;
     let mut free: BinaryHeap<Reverse<(Instant, u32)>> = (0..slots).map(|slot| Reverse((Instant::START, slot))).collect();
     let mut memory: Vec<(u32, Option<Duration>)> = vec![(0, None); jobs.len()];
-    let mut record = RunRecord {
-        attempts: vec![],
-        jobs: jobs
-            .iter()
-            .map(|j| JobRecord { job: j.id, arrived: j.at, state: State::Available, why: None, retries: 0, finished: None })
-            .collect(),
-        ended: Instant::START,
-    };
+    let mut record = RunRecord { jobs: jobs.iter().map(arrived).collect(), ..RunRecord::default() };
     while let (Some(Reverse((at, i))), Some(Reverse((slot_free, slot)))) = (due.pop(), free.pop()) {
         let sent = at.max(slot_free) + STORE;
         if sent.since_start() >= scenario.horizon {
@@ -127,23 +120,11 @@ pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
         let memory_now = Memory { retries, max_retries, last_delay, age: sent.since(jobs[i].at) };
         let decision = policy.decide(&memory_now, &outcome, &mut seed.draw(Stream::Jitter, call.job, call.attempt));
         let settled = answered + STORE;
-        let job = &mut record.jobs[i];
-        let fate = match decision {
-            Decision::Complete => {
-                (job.state, job.finished) = (State::Completed, Some(settled));
-                Fate::Completed
-            }
-            Decision::Retry { after } => {
-                (job.state, job.retries) = (State::Retryable, retries + 1);
-                memory[i] = (retries + 1, Some(after));
-                due.push(Reverse((settled + after, i)));
-                Fate::Retried(after)
-            }
-            Decision::Discard(why) => {
-                (job.state, job.why, job.finished) = (State::Discarded, Some(why), Some(settled));
-                Fate::Discarded(why)
-            }
-        };
+        let fate = settle(&mut record.jobs[i], decision, settled);
+        if let Fate::Retried(after) = fate {
+            memory[i] = (retries + 1, Some(after));
+            due.push(Reverse((settled + after, i)));
+        }
         free.push(Reverse((settled, slot)));
         record.ended = record.ended.max(settled);
         record.attempts.push(Attempt {
@@ -160,6 +141,27 @@ pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
         });
     }
     record
+}
+
+fn arrived(job: &workload::Job) -> JobRecord {
+    JobRecord { job: job.id, arrived: job.at, state: State::Available, why: None, retries: 0, finished: None }
+}
+
+fn settle(job: &mut JobRecord, decision: Decision, settled: Instant) -> Fate {
+    match decision {
+        Decision::Complete => {
+            (job.state, job.finished) = (State::Completed, Some(settled));
+            Fate::Completed
+        }
+        Decision::Retry { after } => {
+            (job.state, job.retries) = (State::Retryable, job.retries + 1);
+            Fate::Retried(after)
+        }
+        Decision::Discard(why) => {
+            (job.state, job.why, job.finished) = (State::Discarded, Some(why), Some(settled));
+            Fate::Discarded(why)
+        }
+    }
 }
 
 fn answer(downstream: &mut Downstream, sent: Instant, call: &Call, timeout: Duration) -> (Outcome, Instant) {
@@ -230,8 +232,4 @@ pub fn summarise(scenario: &Scenario, record: &RunRecord) -> Summary {
 /// A comparison that holds only figures: for table and verdict.
 pub fn figures(name: &str, summary: Summary) -> Run {
     Run { policy: name.into(), repetition: 1, seed: 1, record: RunRecord::default(), summary, partial: false }
-}
-
-pub fn job(id: u64) -> JobId {
-    JobId(id)
 }

@@ -62,11 +62,7 @@ fn cost(runs: &Runs<'_>) -> Bar {
     Bar {
         name: runs.policy.to_owned(),
         colour: colour(runs.index),
-        parts: vec![
-            (useful / jobs, SHADES[0]),
-            ((requests - outage - useful) / jobs, SHADES[1]),
-            (outage / jobs, SHADES[2]),
-        ],
+        parts: vec![(useful / jobs, SHADES[0]), ((requests - outage - useful) / jobs, SHADES[1]), (outage / jobs, SHADES[2])],
         whisker: None,
         value: ratio(each),
         alarm: false,

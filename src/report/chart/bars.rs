@@ -71,7 +71,8 @@ impl Panel<'_> {
     }
 
     fn axis(&self, canvas: &Canvas<'_>, scale: &Scale, (top, bottom): Point) -> Drawn {
-        let ticks: Vec<f64> = scale.ticks(scale.length() / 8.0).into_iter().filter(|tick| !self.whole || tick.fract() == 0.0).collect();
+        let ticks: Vec<f64> =
+            scale.ticks(scale.length() / 8.0).into_iter().filter(|tick| !self.whole || tick.fract() == 0.0).collect();
         for tick in &ticks {
             let x = scale.place(*tick);
             canvas.line(&[(x, top), (x, bottom)], GRID, 0.5, &[])?;

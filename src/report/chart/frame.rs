@@ -79,11 +79,8 @@ fn conditions(comparison: &Comparison) -> String {
         }
     }
     let _ = write!(text, " · seed {}", scenario.seed.0);
-    match comparison.runs.iter().map(|run| run.repetition).max() {
-        Some(most @ 2..) => {
-            let _ = write!(text, " · {most} repetitions");
-        }
-        _ => {}
+    if let Some(most @ 2..) = comparison.runs.iter().map(|run| run.repetition).max() {
+        let _ = write!(text, " · {most} repetitions");
     }
     text
 }

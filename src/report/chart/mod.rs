@@ -68,11 +68,15 @@ impl Chart {
     }
 }
 
-/// The bin that charts draw: as in the files, but no shorter than a fifth of the stampede window, since a bin of a
-/// millisecond shows each lone request of a short run as a thousand a second.
+/// How wide the bars of charts are: the stampede window where that makes 100 to 800 of them, so that a bar and a peak can be
+/// compared; else as in the files, but no less than a fifth of the window, since a bar of a millisecond would show each lone
+/// request of a short run as a thousand a second.
 fn bar_width(comparison: &Comparison) -> Duration {
-    let span = series::span(comparison);
-    series::bin_width(span).max(comparison.scenario.stampede_window / 5)
+    let (span, window) = (series::span(comparison), comparison.scenario.stampede_window);
+    match span.as_nanos() / window.as_nanos().max(1) {
+        100..=800 => window,
+        _ => series::bin_width(span).max(window / 5),
+    }
 }
 
 /// The canvas's height for `rows` rows of a chart: as tall as all charts, and taller where that would squeeze them.
