@@ -29,7 +29,6 @@ pub(super) fn summary(comparison: &Comparison, path: &Path) -> Result<(), Error>
 /// One row per policy, repetition and bin of time.
 pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Error> {
     let width = series::bin_width(series::span(comparison));
-    let outages = &comparison.scenario.downstream.outages;
     table(path, |out| {
         out.write_record([
             "policy",
@@ -51,7 +50,7 @@ pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Err
                     (&run.policy, run.repetition, bin.start.as_secs_f64(), width.as_secs_f64()),
                     (bin.requests, bin.first_attempts, bin.retries),
                     (bin.completed, bin.failed, bin.discarded, bin.backlog),
-                    series::modes(outages, bin.start),
+                    series::modes(&comparison.scenario, bin.start),
                 ))?;
             }
         }

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use crate::call::Outcome;
-use crate::downstream::Outage;
 use crate::job::State;
 use crate::metrics::{Comparison, RunRecord};
+use crate::scenario::Scenario;
 use crate::time::{Instant, nanos};
 
 /// One bin of one run.
@@ -103,8 +103,9 @@ fn fill_backlog(bins: &mut [Bin], record: &RunRecord, width: u64) {
 }
 
 /// The modes of the outages at an instant, joined by `+`; empty where all is well.
-pub(super) fn modes(outages: &[Outage], at: Instant) -> String {
-    let names: Vec<&str> = outages.iter().filter(|o| o.window.contains(at)).map(|o| o.mode.name()).collect();
+pub(super) fn modes(scenario: &Scenario, at: Instant) -> String {
+    let outages = scenario.downstream.outages.iter();
+    let names: Vec<&str> = outages.filter(|o| o.window.contains(at)).map(|o| o.mode.name()).collect();
     names.join("+")
 }
 

@@ -83,6 +83,7 @@ fn labels(canvas: &Canvas<'_>, plot: &Plot, mut ends: Vec<(f64, &Runs<'_>)>) -> 
         canvas.text(&name, (plot.right + 25.0, y - step * 0.2), kind)?;
         let (text, ink) = result(runs.first());
         let kind = Type::of((step * 0.34).clamp(7.0, 14.0)).ink(ink);
+        let kind = canvas.shrink(&text, room, kind);
         canvas.text(&canvas.fit(&text, room, kind), (plot.right + 25.0, y + step * 0.2), kind)?;
     }
     Ok(())
@@ -93,7 +94,7 @@ fn result(run: &Run) -> (String, RGBColor) {
     let counts = run.summary.counts;
     let mut text = format!("{} of {} done", count(counts.completed as f64), count(counts.jobs as f64));
     if counts.permanent > 0 {
-        text += &format!(", {} invalid", count(counts.permanent as f64));
+        text += &format!(", {} rejected", count(counts.permanent as f64));
     }
     if counts.lost() > 0 { (format!("{} LOST, {text}", count(counts.lost() as f64)), ALARM) } else { (text, QUIET) }
 }
