@@ -41,12 +41,13 @@ pub(super) fn seconds(secs: f64) -> String {
     }
 }
 
-/// A span that someone chose, without rounding: `100 ms`, `6 s`, `1m 30s`.
+/// A span that someone chose, without rounding: `100 ms`, `6 s`, `1.3 s`, `1m 30s`.
 pub(super) fn chosen(duration: Duration) -> String {
-    let text = show(duration).to_string();
-    match text.find(|letter: char| !letter.is_ascii_digit()) {
-        Some(unit) if !text.contains(' ') => format!("{} {}", &text[..unit], &text[unit..]),
-        _ => text,
+    match duration.as_secs_f64() {
+        0.0 => "0 s".to_owned(),
+        secs if secs < 1.0 => format!("{} ms", duration.as_nanos() as f64 / 1e6),
+        secs if secs < 60.0 => format!("{secs} s"),
+        _ => show(duration).to_string(),
     }
 }
 
@@ -87,7 +88,8 @@ mod tests {
         assert_eq!([ratio(6.81), ratio(0.25), ratio(1_140.2), ratio(1.0)], ["6.8", "0.25", "1,140", "1.0"]);
         assert_eq!([seconds(0.0123), seconds(0.25), seconds(6.44), seconds(123.6)], ["12 ms", "0.25 s", "6.4 s", "124 s"]);
         let chosen = |ms| chosen(Duration::from_millis(ms));
-        assert_eq!([chosen(100), chosen(6_000), chosen(90_000), chosen(0)], ["100 ms", "6 s", "1m 30s", "0 s"]);
+        assert_eq!([chosen(0), chosen(100), chosen(1_300), chosen(6_000)], ["0 s", "100 ms", "1.3 s", "6 s"]);
+        assert_eq!(chosen(90_000), "1m 30s");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
         assert_eq!([many(1.0, "job"), many(2.0, "job")], ["1 job", "2 jobs"]);
     }

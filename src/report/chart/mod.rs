@@ -68,13 +68,13 @@ impl Chart {
     }
 }
 
-/// How wide the bars of charts are: the stampede window where that makes 100 to 800 of them, so that a bar and a peak can be
+/// How wide the bars of charts are: the stampede window where that makes 40 to 800 of them, so that a bar and a peak can be
 /// compared; else as in the files, but no less than a fifth of the window, since a bar of a millisecond would show each lone
 /// request of a short run as a thousand a second.
 fn bar_width(comparison: &Comparison) -> Duration {
     let (span, window) = (series::span(comparison), comparison.scenario.stampede_window);
     match span.as_nanos() / window.as_nanos().max(1) {
-        100..=800 => window,
+        40..=800 => window,
         _ => series::bin_width(span).max(window / 5),
     }
 }
