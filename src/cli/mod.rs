@@ -1,8 +1,10 @@
 //! The command line: what a person types, turned into calls of the other rooms, and results into exit codes.
 
 mod args;
+mod database;
 mod exit;
 mod postgres;
+mod progress;
 mod run;
 mod scenario;
 mod schema;

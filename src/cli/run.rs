@@ -1,6 +1,181 @@
-//! stub
-use super::{Exit, args};
+//! `simq run`: from a scenario file to a report.
 
-pub(super) fn main(_args: args::Run) -> anyhow::Result<Exit> {
-    Ok(Exit::Done)
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use tokio::sync::watch;
+
+use super::database::Lent;
+use super::exit::Code;
+use super::progress::Progress;
+use super::{Exit, args, scenario};
+use crate::metrics::Limit;
+use crate::real::{self, End, Live, Plan};
+use crate::report::{self, Comparison, Conditions, Run};
+use crate::rng::Seed;
+use crate::scenario::{NamedPolicy, Scenario};
+use crate::time::show;
+
+pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
+    let (scenario, source) = scenario::load(&args.scenario)?;
+    let scenario = narrow(scenario, &args)?;
+    if args.keep && args.database_url.is_none() {
+        let message = "`--keep` needs a database that stays: give one with --database-url or DATABASE_URL";
+        return Err(anyhow!(Code(Exit::Usage)).context(message));
+    }
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(&scenario.name));
+    report::check(&out).context(Code(Exit::Usage))?;
+    super::postgres::shed_pgoptions()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let comparison = runtime.block_on(compare(scenario, &args))?;
+    conclude(&comparison, &source, &out, &args)
+}
+
+/// The scenario as the flags want it.
+fn narrow(mut scenario: Scenario, args: &args::Run) -> anyhow::Result<Scenario> {
+    let usage = |message: String| anyhow!(Code(Exit::Usage)).context(message);
+    let known: Vec<String> = scenario.policies.iter().map(|policy| policy.name.clone()).collect();
+    if let Some(unknown) = args.policies.iter().find(|name| !known.contains(name)) {
+        let message = format!("the scenario has no policy `{unknown}`: it has {}", known.join(", "));
+        return Err(usage(message));
+    }
+    if !args.policies.is_empty() {
+        scenario.policies.retain(|policy| args.policies.contains(&policy.name));
+    }
+    if args.repetitions == Some(0) {
+        return Err(usage("`--repetitions` must be at least 1".to_owned()));
+    }
+    scenario.repetitions = args.repetitions.unwrap_or(scenario.repetitions);
+    scenario.seed = args.seed.map_or(scenario.seed, Seed);
+    Ok(scenario)
+}
+
+/// Runs every policy of every repetition, until done or told to stop.
+async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
+    let stop = listen_for_stop(args.quiet)?;
+    let live = Arc::new(Live::default());
+    let progress = Progress::new(&scenario, live.clone(), args.quiet);
+    let mut lent = Lent::borrow(args.database_url.as_deref(), scenario.database.durable, &progress).await?;
+    let facts = lent.facts().await?;
+    let mut comparison = Comparison { scenario, runs: vec![], conditions: Conditions(facts), warnings: vec![], partial: false };
+    if cfg!(debug_assertions) {
+        comparison.warnings.push("simq is a debug build, several times slower than it can be: build it with --release".into());
+    }
+    let mut failed = None;
+    'all: for repetition in 1..=comparison.scenario.repetitions {
+        for (index, named) in comparison.scenario.policies.iter().enumerate() {
+            if *stop.borrow() {
+                comparison.partial = true;
+                break 'all;
+            }
+            let seed = comparison.scenario.seed.repetition(repetition);
+            let plan = Plan {
+                scenario: &comparison.scenario,
+                policy: &named.policy,
+                seed,
+                database: &lent.options.clone(),
+                own_server: lent.is_own(),
+                schema: lent.schema(index, repetition),
+                note: note(&comparison.scenario, named, repetition),
+                keep: args.keep,
+                live: live.clone(),
+                stop: stop.clone(),
+                tape: false,
+            };
+            progress.begin(named, repetition);
+            let outcome = tokio::select! {
+                outcome = real::run(plan) => outcome.context(Code(Exit::Environment)),
+                ended = lent.ended() => Err(ended),
+            };
+            match outcome {
+                Err(error) => {
+                    failed = Some(error);
+                    break 'all;
+                }
+                Ok(outcome) => {
+                    progress.end(named, &outcome);
+                    let about = |what: &String| format!("{}, repetition {repetition}: {what}", named.name);
+                    comparison.warnings.extend(outcome.breaches.iter().map(|breach| format!("AUDIT: {}", about(breach))));
+                    comparison.warnings.extend(outcome.warnings.iter().map(about));
+                    let partial = outcome.end == End::Stopped;
+                    comparison.partial |= partial;
+                    comparison.runs.push(Run {
+                        policy: named.name.clone(),
+                        repetition,
+                        seed: seed.0,
+                        record: outcome.record,
+                        summary: outcome.summary,
+                        partial,
+                    });
+                }
+            }
+        }
+    }
+    progress.finish();
+    lent.give_back().await?;
+    failed.map_or(Ok(comparison), Err)
+}
+
+/// What somebody who finds the schema should know of it.
+fn note(scenario: &Scenario, named: &NamedPolicy, repetition: u32) -> String {
+    format!("simq {}: scenario {}, policy {}, repetition {repetition}", env!("CARGO_PKG_VERSION"), scenario.name, named.name)
+}
+
+/// Turns true at the first Ctrl-C or SIGTERM; the second ends the process where it is.
+fn listen_for_stop(quiet: bool) -> anyhow::Result<watch::Receiver<bool>> {
+    let (stopping, stop) = watch::channel(false);
+    let mut signals = super::postgres::Stop::listen()?;
+    tokio::spawn(async move {
+        signals.asked().await;
+        if !quiet {
+            anstream::eprintln!("stopping: workers finish what they have under way; once more to leave at once");
+        }
+        let _ = stopping.send(true);
+        signals.asked().await;
+        std::process::exit(Exit::Interrupted as i32);
+    });
+    Ok(stop)
+}
+
+/// Writes the report, prints the result, and says how to exit.
+fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: &args::Run) -> anyhow::Result<Exit> {
+    if comparison.runs.is_empty() {
+        return Ok(Exit::Interrupted);
+    }
+    let written = report::write(comparison, out, source).context(Code(Exit::Environment))?;
+    let mut stdout = anstream::stdout();
+    if args.json {
+        serde_json::to_writer_pretty(&mut stdout, &report::summary_json(comparison, source)).map_err(io::Error::from)?;
+        writeln!(stdout)?;
+    } else if !args.quiet {
+        write!(stdout, "\n{}\n", report::table(comparison, true, width()))?;
+        for sentence in report::verdict(comparison) {
+            writeln!(stdout, "{sentence}")?;
+        }
+        writeln!(stdout, "\nReport: {}", written.dir.display())?;
+    }
+    for warning in &comparison.warnings {
+        anstream::eprintln!("warning: {warning}");
+    }
+    Ok(exit(comparison, args))
+}
+
+fn exit(comparison: &Comparison, args: &args::Run) -> Exit {
+    let spoiled = comparison.warnings.iter().any(|warning| !warning.starts_with("AUDIT"))
+        || comparison.runs.iter().any(|run| run.summary.limit == Limit::Harness);
+    if comparison.warnings.iter().any(|warning| warning.starts_with("AUDIT")) {
+        Exit::Internal
+    } else if comparison.partial {
+        Exit::Interrupted
+    } else if args.strict && spoiled {
+        Exit::Invalid
+    } else {
+        Exit::Done
+    }
+}
+
+fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(120)
 }

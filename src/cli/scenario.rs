@@ -12,17 +12,20 @@ use super::Exit;
 use super::exit::Code;
 use crate::scenario::{self, Problem, Scenario};
 
-/// Reads and checks a scenario file; traces are looked for beside it.
+/// Reads and checks a scenario file; returns it with its text. Traces are looked for beside it.
 ///
 /// # Errors
 /// One that exits with [`Exit::Usage`] and whose message shows every problem in its place, coloured: print it through
 /// anstream, which takes the colours out where nobody would see them.
-pub(super) fn load(path: &Path) -> anyhow::Result<Scenario> {
+pub(super) fn load(path: &Path) -> anyhow::Result<(Scenario, String)> {
     let usage = |message: String| anyhow!(Code(Exit::Usage)).context(message);
     let text = read(path).map_err(usage)?;
     let beside = path.parent().unwrap_or(Path::new(""));
     let trace = |name: &str| fs::read_to_string(beside.join(name));
-    scenario::parse(&text, &trace).map_err(|error| usage(draw(path, &text, error.problems())))
+    match scenario::parse(&text, &trace) {
+        Ok(scenario) => Ok((scenario, text)),
+        Err(error) => Err(usage(draw(path, &text, error.problems()))),
+    }
 }
 
 fn read(path: &Path) -> Result<String, String> {

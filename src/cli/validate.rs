@@ -10,7 +10,7 @@ pub(super) fn main(args: args::Validate) -> anyhow::Result<Exit> {
     let mut result = Exit::Done;
     for path in &args.files {
         match scenario::load(path) {
-            Ok(scenario) => writeln!(io::stdout().lock(), "{}: ok: {}", path.display(), summary(&scenario))?,
+            Ok((scenario, _)) => writeln!(io::stdout().lock(), "{}: ok: {}", path.display(), summary(&scenario))?,
             Err(error) => result = exit::report(&error),
         }
     }

@@ -6,6 +6,7 @@
 
 mod attempt;
 mod audit;
+mod catalog;
 mod limit;
 mod peak;
 mod recorder;
@@ -13,7 +14,8 @@ mod summary;
 
 pub use attempt::{Attempt, Fate, JobRecord, RunRecord};
 pub use audit::audit;
+pub use catalog::{Better, METRICS, Metric, Unit, Value};
 pub use limit::{Limit, Sample, timer_late_p99};
 pub use peak::{Peak, busiest_window};
 pub use recorder::{Recorder, Tally, finishes, histogram};
-pub use summary::{Comparison, Conditions, Counts, Lens, Percentiles, Run, Summary};
+pub use summary::{Counts, Lens, Percentiles, Summary};

@@ -1,10 +1,9 @@
-//! The figures of one run, and the comparison of several.
+//! The figures of one run, folded from its record.
 //!
 //! Everything here is folded from a [`RunRecord`]; nothing is measured here. Times are counted from the first arrival. A job
 //! that did not complete has no completion time: it ranks last and is never dropped, so that a policy which loses jobs
 //! cannot look fast.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -15,7 +14,6 @@ use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogra
 use crate::call::Outcome;
 use crate::job::State;
 use crate::policy::Why;
-use crate::scenario::Scenario;
 use crate::time::{Instant, Window};
 
 /// What a fold must be told of the scenario.
@@ -132,43 +130,6 @@ pub struct Summary {
     pub limit: Limit,
     /// One sentence on how that was found, with figures.
     pub limit_evidence: String,
-}
-
-/// One policy's run with everything that was recorded.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The policy's name.
-    pub policy: String,
-    /// Which repetition, from 1.
-    pub repetition: u32,
-    /// The seed of this repetition.
-    pub seed: u64,
-    /// What was recorded.
-    pub record: RunRecord,
-    /// The figures.
-    pub summary: Summary,
-    /// Interrupted before its end: the figures cover a part only.
-    pub partial: bool,
-}
-
-/// The circumstances of a comparison: names and values to print, such as `postgres.synchronous_commit` = `on`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Conditions(pub BTreeMap<String, String>);
-
-/// Everything that a report is made of.
-#[derive(Clone, Debug)]
-pub struct Comparison {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Runs in the order of repetition, then of the scenario's policies.
-    pub runs: Vec<Run>,
-    /// Versions, machine, database settings.
-    pub conditions: Conditions,
-    /// What a reader must know before believing a figure: an overloaded harness, an interruption.
-    pub warnings: Vec<String>,
-    /// Interrupted: not all runs are there, or the last is partial.
-    pub partial: bool,
 }
 
 impl Summary {

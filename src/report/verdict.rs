@@ -1,0 +1,200 @@
+//! What the numbers say, in a few plain sentences.
+//!
+//! Every sentence is read off figures. Lost jobs come first, and a policy that lost any appears in no other praise: its peak
+//! and its speed are compared with nobody's. Where repetitions differ the median is said.
+
+use std::time::Duration;
+
+use super::across::{Runs, policies};
+use super::figure::{chosen, count, list, many, ratio, seconds};
+use crate::job::State;
+use crate::metrics::{Limit, Metric};
+use crate::policy::Why;
+use crate::report::{Comparison, Run};
+use crate::time::Instant;
+
+/// Figures closer than this are called alike.
+const ALIKE: f64 = 1.1;
+
+/// The sentences, most important first; at least one.
+pub fn verdict(comparison: &Comparison) -> Vec<String> {
+    let policies = policies(comparison);
+    if policies.is_empty() {
+        return vec!["Nothing was run, so there is nothing to say.".to_owned()];
+    }
+    let mut said = Vec::new();
+    if comparison.partial {
+        said.push("Interrupted: these figures cover a part of the runs only.".to_owned());
+    }
+    said.extend(losses(comparison, &policies));
+    said.extend(limits(&policies));
+    let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
+    let safe: Vec<&Runs<'_>> = policies.iter().filter(whole).collect();
+    if safe.is_empty() && policies.len() > 1 {
+        said.push("No policy kept every job to the end, so their peaks and times are not ranked.".to_owned());
+    }
+    said.extend(peaks(comparison, &safe));
+    said.extend(pace(&safe));
+    said
+}
+
+/// Who lost how many jobs, the worst in detail.
+fn losses(comparison: &Comparison, policies: &[Runs<'_>]) -> Vec<String> {
+    let mut losers: Vec<&Runs<'_>> = policies.iter().filter(|runs| runs.loses()).collect();
+    losers.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    let Some((worst, others)) = losers.split_first() else {
+        return vec![match policies {
+            [one] => format!("{} lost no job.", name(one)),
+            _ => "No policy lost a job.".to_owned(),
+        }];
+    };
+    let mut said = vec![loss(comparison, worst)];
+    if !others.is_empty() {
+        let each: Vec<String> = others.iter().map(|runs| format!("{} lost {}", name(runs), lost_count(runs))).collect();
+        said.push(format!("{}.", list(&each)));
+    }
+    said
+}
+
+fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
+    let jobs = count(runs.median(|s| s.counts.jobs));
+    let mut said = format!("{} lost {} of {jobs} jobs", name(runs), lost_count(runs));
+    let unfinished = runs.median(|s| s.counts.unfinished);
+    if unfinished > 0.0 {
+        let of_them = if unfinished == lost(runs) { "all".to_owned() } else { count(unfinished) };
+        said += &format!(", {of_them} of them unfinished when the run ended");
+    }
+    if let Some(spent) = time_to_exhaust(runs.first()) {
+        said += &format!(": half of those it gave up had spent every retry within {}", seconds(spent.as_secs_f64()));
+        if let [outage] = &comparison.scenario.downstream.outages[..] {
+            said += &format!(" of their first call; the outage lasted {}", chosen(outage.window.length()));
+        } else {
+            said += " of their first call";
+        }
+    }
+    said + "."
+}
+
+/// The median time from an exhausted job's first call to its end.
+fn time_to_exhaust(run: &Run) -> Option<Duration> {
+    let mut first_sent = vec![None::<Instant>; run.record.jobs.len()];
+    let place = |job| run.record.jobs.binary_search_by_key(&job, |record| record.job).ok();
+    for attempt in &run.record.attempts {
+        if let Some(place) = place(attempt.job) {
+            let first = first_sent[place].unwrap_or(attempt.sent);
+            first_sent[place] = Some(first.min(attempt.sent));
+        }
+    }
+    let exhausted = |(job, first): (&crate::metrics::JobRecord, Option<Instant>)| {
+        (job.state == State::Discarded && job.why == Some(Why::Exhausted)).then_some(job.finished?.since(first?))
+    };
+    let mut times: Vec<Duration> = run.record.jobs.iter().zip(first_sent).filter_map(exhausted).collect();
+    times.sort_unstable();
+    times.get(times.len().saturating_sub(1) / 2).copied()
+}
+
+/// The highest and the lowest peak of those that lost nothing: after the outage, or over all retries where none is.
+fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
+    let (metric, place) = match comparison.scenario.downstream.outages.len() {
+        0 => ("stampede_peak", "at its busiest"),
+        1 => ("recovery_peak", "after the outage"),
+        _ => ("recovery_peak", "after an outage"),
+    };
+    let metric = Metric::named(metric)?;
+    let window = chosen(comparison.scenario.stampede_window);
+    let mut ranked = rank(metric, safe);
+    ranked.reverse();
+    match &ranked[..] {
+        [] => None,
+        [(one, peak)] => Some(format!("{} sent at most {} in {window} {place}.", name(one), many(*peak, "request"))),
+        [(_, most), .., (_, least)] if *most <= least * ALIKE => Some(format!(
+            "The peaks {place} were alike: {} in {window} under each policy that lost nothing.",
+            if most == least { many(*most, "request") } else { format!("{} to {}", count(*least), many(*most, "request")) }
+        )),
+        [(high, most), .., (low, least)] => {
+            let times = if *least > 0.0 { format!(", {} times fewer", times(most / least)) } else { String::new() };
+            Some(format!(
+                "{} sent up to {} in {window} {place}; {} peaked at {}{times}.",
+                name(high),
+                many(*most, "request"),
+                name(low),
+                count(*least)
+            ))
+        }
+    }
+}
+
+/// Who of those that lost nothing settled everything first, and what it cost.
+fn pace(safe: &[&Runs<'_>]) -> Option<String> {
+    let ranked = rank(Metric::named("makespan_s")?, safe);
+    let cost = |runs: &Runs<'_>| match Metric::named("amplification").and_then(|m| runs.spread(|s| m.value(s)).median) {
+        Some(calls) => format!(" with {} requests per job", ratio(calls)),
+        None => String::new(),
+    };
+    match &ranked[..] {
+        [] => None,
+        [(one, time)] => Some(format!("{} settled all jobs in {}{}.", name(one), seconds(*time), cost(one))),
+        [(_, least), .., (_, most)] if *most <= least * ALIKE => {
+            let each: Vec<String> = ranked.iter().take(4).map(|(runs, _)| format!("{}{}", name(runs), cost(runs))).collect();
+            Some(format!("All took about as long ({} to {}): {}.", seconds(*least), seconds(*most), list(&each)))
+        }
+        [(fast, least), .., (slow, most)] => Some(format!(
+            "{} settled all jobs soonest, in {}{}; {} took {}{}.",
+            name(fast),
+            seconds(*least),
+            cost(fast),
+            name(slow),
+            seconds(*most),
+            cost(slow)
+        )),
+    }
+}
+
+/// Runs whose figures say something of the database or of simq, and not of the policy.
+fn limits(policies: &[Runs<'_>]) -> Vec<String> {
+    let sentence = |runs: &Runs<'_>| {
+        let (run, by) = match (bounded(runs, Limit::Harness), bounded(runs, Limit::Database)) {
+            (Some(run), _) => (run, "simq or the machine, so its figures are not to be trusted"),
+            (None, Some(run)) => (run, "the database"),
+            (None, None) => return None,
+        };
+        let evidence = run.summary.limit_evidence.trim().trim_end_matches('.');
+        let colon = if evidence.is_empty() { "" } else { ": " };
+        Some(format!("{} was limited by {by}{colon}{evidence}.", name(runs)))
+    };
+    policies.iter().filter_map(sentence).collect()
+}
+
+fn bounded<'a>(runs: &Runs<'a>, limit: Limit) -> Option<&'a Run> {
+    runs.runs.iter().find(|run| run.summary.limit == limit).copied()
+}
+
+/// Policies by their median of a figure, lowest first; those without a value are left out.
+fn rank<'r, 'a>(metric: &Metric, safe: &[&'r Runs<'a>]) -> Vec<(&'r Runs<'a>, f64)> {
+    let median = |runs: &Runs<'a>| runs.spread(|summary| metric.value(summary)).median;
+    let mut ranked: Vec<(&Runs<'a>, f64)> = safe.iter().filter_map(|runs| Some((*runs, median(runs)?))).collect();
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ranked
+}
+
+fn name(runs: &Runs<'_>) -> String {
+    format!("`{}`", runs.policy)
+}
+
+fn lost(runs: &Runs<'_>) -> f64 {
+    runs.median(|summary| summary.counts.lost())
+}
+
+/// A factor, whole from ten on.
+fn times(factor: f64) -> String {
+    if factor >= 9.95 { count(factor.round()) } else { ratio(factor) }
+}
+
+/// The median, or the worst repetition where the median is none.
+fn lost_count(runs: &Runs<'_>) -> String {
+    let spread = runs.spread(|s| Some(crate::metrics::Value::Count(s.counts.lost())));
+    match (spread.median, spread.most) {
+        (Some(median), _) if median > 0.0 => count(median),
+        (_, most) => format!("up to {}", count(most.unwrap_or(0.0))),
+    }
+}
