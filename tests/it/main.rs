@@ -1,1 +1,5 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
+
+mod cluster;
+mod postgres;
+mod processes;

@@ -32,6 +32,10 @@ impl Cache {
         Some(Cache(folder))
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.0
+    }
+
     pub(super) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -39,6 +39,10 @@ pub(super) fn cached(cache: &Cache, user: Option<&User>) -> Option<Binaries> {
 /// # Errors
 /// A sentence for each way that was tried.
 pub(super) fn fetch(cache: &Cache, user: Option<&User>, say: Say) -> Result<Binaries, Vec<String>> {
+    if let Some(user) = user.filter(|user| !user.may_enter(cache.folder())) {
+        let folder = cache.folder().display();
+        return Err(vec![format!("user {} cannot enter simq's cache in {folder}: set SIMQ_CACHE_DIR", user.name)]);
+    }
     let _lock = only_one(cache, say).map_err(|error| vec![format!("cannot lock simq's cache: {error}")])?;
     if let Some(found) = cached(cache, user) {
         return Ok(found);
@@ -115,8 +119,10 @@ fn run(command: &mut Command) -> Option<Result<(), String>> {
         return Some(Ok(()));
     }
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let why = stderr.lines().map(str::trim).rfind(|line| !line.is_empty() && !line.contains("A complete log of this run"));
-    Some(Err(format!("{name} failed: {}", why.unwrap_or("it did not say why"))))
+    let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    let says_so = |line: &&str| ["error", "npm error"].iter().any(|start| line.to_lowercase().starts_with(start));
+    let why = lines().find(says_so).or_else(|| lines().next_back()).unwrap_or("it did not say why");
+    Some(Err(format!("{name} failed: {why}")))
 }
 
 /// "linux-x86_64", as Rust names them.
