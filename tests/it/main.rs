@@ -1,4 +1,5 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cluster;
 mod postgres;

@@ -25,6 +25,14 @@ pub enum Error {
     /// Postgres refuses to run as root, and there is nobody else to run it as.
     #[error("PostgreSQL does not run as root, and this system has no user `postgres` or `nobody` to run it as; add one")]
     NoUser,
+    /// We are root, but in a container that does not let root become anybody else.
+    #[error("PostgreSQL does not run as root, and this one may not become user {user}, so run simq as an ordinary user")]
+    NoSwitch {
+        /// Whom it would have run as.
+        user: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// sqlx reads `PGOPTIONS` from the environment and has no way to be told not to.
     #[error("PGOPTIONS is set and would change the throwaway server's sessions: unset it")]
     PgOptions,

@@ -2,11 +2,13 @@
 //! two programs alone; everything else stays as it was started.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -43,7 +45,22 @@ pub(super) fn for_server() -> Result<Option<User>, Error> {
         return Ok(None);
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    ["postgres", "_postgres", "nobody"].iter().find_map(|name| lookup(&passwd, name)).map(Some).ok_or(Error::NoUser)
+    let user = ["postgres", "_postgres", "nobody"].iter().find_map(|name| lookup(&passwd, name)).ok_or(Error::NoUser)?;
+    try_switch(&user).map_err(|source| Error::NoSwitch { user: user.name.clone(), source })?;
+    Ok(Some(user))
+}
+
+/// Containers take the right to switch away (EPERM), or know no other user (EINVAL). Whether the program exists does not
+/// matter: the switch comes first.
+fn try_switch(user: &User) -> io::Result<()> {
+    let mut command = Command::new("/bin/true");
+    drop_to(&mut command, Some(user));
+    match command.status() {
+        Err(error) if [Errno::PERM, Errno::INVAL].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error())) => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Makes `command` run as `user`; supplementary groups go too.
