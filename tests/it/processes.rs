@@ -31,6 +31,11 @@ pub fn naming(text: &str) -> Vec<Process> {
     all().into_iter().filter(|process| process.command.contains(text)).collect()
 }
 
+/// The child of `parent` whose command line holds `text`.
+pub fn child(parent: u32, text: &str) -> Option<Process> {
+    all().into_iter().find(|process| process.parent == parent && process.command.contains(text))
+}
+
 /// Waits for `check` to give something.
 pub fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
