@@ -16,7 +16,6 @@ use crate::real::{self, End, Live, Plan};
 use crate::report::{self, Comparison, Conditions, Run};
 use crate::rng::Seed;
 use crate::scenario::{NamedPolicy, Scenario};
-use crate::time::show;
 
 pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
     let (scenario, source) = scenario::load(&args.scenario)?;
