@@ -171,13 +171,10 @@ impl Throwaway {
     /// # Errors
     /// If the guard does not end in time; it goes on trying.
     pub async fn stop(self) -> Result<(), Error> {
-        let Throwaway { mut guard, pipe, reports, .. } = self;
+        let Throwaway { mut guard, pipe, .. } = self;
         drop(pipe);
-        match timeout(STOP_LIMIT, guard.wait()).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::Ended(format!("it did not stop within {} s", STOP_LIMIT.as_secs()))),
-        }
-        .inspect(|()| drop(reports))
+        let ended = timeout(STOP_LIMIT, guard.wait()).await;
+        ended.map(|_| ()).map_err(|_| Error::Ended(format!("it did not stop within {} s", STOP_LIMIT.as_secs())))
     }
 
     /// The first query. The pid file said that the server is ready; a busy machine may need a moment more.
