@@ -31,13 +31,10 @@ impl From<Exit> for ExitCode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code(pub(super) Exit);
 
+/// Says nothing: it stands in a chain of messages, and is not one.
 impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Exit::Environment => f.write_str("the environment does not allow it"),
-            Exit::Usage => f.write_str("the input is wrong"),
-            _ => f.write_str("simq failed"),
-        }
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
     }
 }
 
@@ -56,7 +53,13 @@ pub(super) fn report(error: &anyhow::Error) -> Exit {
     exit
 }
 
+/// The causes, outermost first, each said once.
 fn message(error: &anyhow::Error) -> String {
-    let parts: Vec<String> = error.chain().filter(|cause| !cause.is::<Code>()).map(ToString::to_string).collect();
-    if parts.is_empty() { error.to_string() } else { parts.join(": ") }
+    let mut said: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !cause.is_empty() && !said.last().is_some_and(|last| last.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    said.join(": ")
 }

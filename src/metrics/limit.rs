@@ -1,8 +1,9 @@
 //! What bounded the request rate: the policy, the downstream, the database or simq itself.
 //!
-//! Work that is due and not claimed waits for something. While any does, each slot is at one of three things: waiting for the
-//! downstream, waiting for a settlement, or free and waiting for a claim. The last two are the database's. If the processors
-//! were full, or timers ran late, none of this can be told apart from the machine's own limit, and that is said instead.
+//! Work that is due and not claimed waits for something. While any does, each slot is at one of four things: waiting for the
+//! downstream, waiting for a settlement, free while its worker's claim is under way, or free while its worker sleeps and does not
+//! know. The second and third are the database's; the fourth is the price of how workers wait for work. If the
+//! processors were full, or timers ran late, none of this can be told apart from the machine's own limit, and that is said instead.
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub enum Limit {
     Downstream,
     /// Slots were waiting for claims and settlements.
     Database,
+    /// Slots were free, and their workers asleep: nobody had told them of the work.
+    Wakeup,
     /// The harness or the machine: timers ran late or the processors were full.
     Harness,
 }
@@ -47,8 +50,18 @@ const FULL: f64 = 0.95;
 /// Timers later than this at the 99th percentile spoil a measurement in milliseconds.
 const LATE: Duration = Duration::from_millis(20);
 
-/// What bounded the request rate of this run on `slots` slots, and one sentence that says how it shows.
-pub(super) fn limit(record: &RunRecord, slots: u64) -> (Limit, String) {
+/// What slots did while due jobs waited, as shares of their time; together 1.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    calling: f64,
+    settling: f64,
+    claiming: f64,
+    asleep: f64,
+}
+
+/// What bounded the request rate of this run on `workers` workers with `slots` slots in all, and one sentence that says how it
+/// shows.
+pub(super) fn limit(record: &RunRecord, workers: u64, slots: u64) -> (Limit, String) {
     let waiting = waiting(record);
     let waited: f64 = waiting.iter().map(|window| window.length().as_secs_f64()).sum();
     let run = record.ended.as_secs_f64().max(1e-9);
@@ -59,37 +72,49 @@ pub(super) fn limit(record: &RunRecord, slots: u64) -> (Limit, String) {
         return (Limit::Harness, evidence);
     }
     if waited / run < HARDLY {
-        let evidence = format!(
-            "due jobs waited for more than {} ms during {:.1} % of the run only",
-            WAITED.as_millis(),
-            100.0 * waited / run
-        );
+        let share = 100.0 * waited / run;
+        let evidence = format!("due jobs waited for more than {} ms during {share:.1} % of the run only", WAITED.as_millis());
         return (Limit::Policy, evidence);
     }
-    let (calling, settling) = slot_time(record, &waiting);
-    let total = waited * slots as f64;
-    let (calling, settling) = (calling / total, settling / total);
-    let free = (1.0 - calling - settling).max(0.0);
-    let spent = format!(
-        "while due jobs waited ({waited:.1} s of {run:.1} s), slots spent {:.0} % of their time on the downstream, {:.0} % on settling and {:.0} % on claims",
-        100.0 * calling,
-        100.0 * settling,
-        100.0 * free,
-    );
+    let shares = shares(record, &waiting, workers as f64, slots as f64);
     let (machine, simq) = busy(&record.samples, &waiting);
-    let processors = match (machine, simq) {
-        (Some(machine), Some(simq)) => {
-            format!("; the processors were {:.0} % busy, {:.0} % with simq itself", 100.0 * machine, 100.0 * simq)
-        }
-        _ => String::new(),
-    };
     let full = machine.is_some_and(|share| share > FULL);
-    let limit = match calling >= settling + free {
-        true => Limit::Downstream,
-        false if full && simq.zip(machine).is_some_and(|(simq, machine)| simq > machine / 2.0) => Limit::Harness,
-        false => Limit::Database,
+    let own = simq.zip(machine).is_some_and(|(simq, machine)| simq > machine / 2.0);
+    let database = shares.settling + shares.claiming;
+    let limit = match shares {
+        Shares { calling, asleep, .. } if calling >= database.max(asleep) => Limit::Downstream,
+        _ if full && own => Limit::Harness,
+        Shares { asleep, .. } if asleep > database => Limit::Wakeup,
+        _ => Limit::Database,
     };
-    (limit, spent + &processors)
+    (limit, evidence(waited, run, shares, machine.zip(simq)))
+}
+
+fn evidence(waited: f64, run: f64, shares: Shares, processors: Option<(f64, f64)>) -> String {
+    let percent = |share: f64| (100.0 * share).round();
+    let slots = format!(
+        "while due jobs waited ({waited:.1} s of {run:.1} s), slots spent {} % of their time on the downstream, {} % on settling, {} % on claiming and {} % unaware",
+        percent(shares.calling),
+        percent(shares.settling),
+        percent(shares.claiming),
+        percent(shares.asleep),
+    );
+    match processors {
+        Some((machine, simq)) => {
+            format!("{slots}; the processors were {} % busy, {} % with simq itself", percent(machine), percent(simq))
+        }
+        None => slots,
+    }
+}
+
+fn shares(record: &RunRecord, waiting: &[Window], workers: f64, slots: f64) -> Shares {
+    let total: f64 = waiting.iter().map(|window| window.length().as_secs_f64()).sum();
+    let (calling, settling) = slot_time(record, waiting);
+    let (calling, settling) = (calling / (total * slots), settling / (total * slots));
+    let free = (1.0 - calling - settling).max(0.0);
+    let out: f64 = record.tally.claim_windows.iter().map(|claim| inside(waiting, claim.from, claim.until)).sum();
+    let claiming = free * (out / (total * workers)).min(1.0);
+    Shares { calling, settling, claiming, asleep: free - claiming }
 }
 
 /// How late timers were at the 99th percentile.

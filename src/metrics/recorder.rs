@@ -11,7 +11,7 @@ use super::{Attempt, Fate};
 use crate::job::JobId;
 use crate::journal::{Entry, Sink, What};
 use crate::queue::{Claimed, How, Settled, Settlement, Token};
-use crate::time::Instant;
+use crate::time::{Instant, Window};
 use crate::worker::{Command, Event, Operation, Request};
 
 /// An empty histogram of microseconds with 3 significant digits; grows as it must.
@@ -51,6 +51,8 @@ pub struct Tally {
     pub lost: u64,
     /// Times that the store did not answer.
     pub store_failures: u64,
+    /// When claims were under way.
+    pub claim_windows: Vec<Window>,
     /// Claim asked for to claim answered, in microseconds.
     pub claim_latency: Histogram<u64>,
     /// Settlement asked for to settlement confirmed, in microseconds.
@@ -76,6 +78,7 @@ impl Default for Tally {
             returned: 0,
             lost: 0,
             store_failures: 0,
+            claim_windows: Vec::new(),
             claim_latency: histogram(),
             settle_latency: histogram(),
         }
@@ -98,6 +101,7 @@ impl Tally {
         self.returned += other.returned;
         self.lost += other.lost;
         self.store_failures += other.store_failures;
+        self.claim_windows.extend_from_slice(&other.claim_windows);
         self.claim_latency.add(&other.claim_latency).expect("histograms grow as they must");
         self.settle_latency.add(&other.settle_latency).expect("histograms grow as they must");
     }
@@ -132,6 +136,7 @@ impl Recorder {
         self.tally.claims += 1;
         self.tally.empty_claims += u64::from(claimed.claims.is_empty());
         record(&mut self.tally.claim_latency, self.claim_asked, at);
+        self.tally.claim_windows.push(Window { from: self.claim_asked, until: at });
         for claim in &claimed.claims {
             let attempt = Attempt {
                 job: claim.job,

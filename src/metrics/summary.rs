@@ -23,6 +23,8 @@ pub struct Lens {
     pub stampede_window: Duration,
     /// The outages, in order of time.
     pub outages: Vec<Window>,
+    /// The number of workers.
+    pub workers: u64,
     /// Attempts that all workers together can have under way.
     pub slots: u64,
 }
@@ -146,7 +148,7 @@ impl Summary {
         let completions = completions(&record.jobs, first_arrival);
         let completable = counts.jobs - counts.malformed;
         let completed_by = |share: f64| quantile(&completions, completable, share);
-        let (limit, limit_evidence) = limit(record, lens.slots);
+        let (limit, limit_evidence) = limit(record, lens.workers, lens.slots);
         Summary {
             requests: sent.len() as u64,
             amplification: sent.len() as f64 / counts.jobs.max(1) as f64,
@@ -304,7 +306,7 @@ mod tests {
 
     fn lens(outages: &[(u64, u64)]) -> Lens {
         let outages = outages.iter().map(|(from, until)| Window { from: at(*from), until: at(*until) }).collect();
-        Lens { stampede_window: Duration::from_millis(100), outages, slots: 4 }
+        Lens { stampede_window: Duration::from_millis(100), outages, workers: 1, slots: 4 }
     }
 
     #[test]

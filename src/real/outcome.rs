@@ -95,6 +95,7 @@ fn lens(plan: &Plan<'_>) -> Lens {
     Lens {
         stampede_window: plan.scenario.stampede_window,
         outages: plan.scenario.downstream.outages.iter().map(|outage| outage.window).collect(),
+        workers: u64::from(workers.count),
         slots: u64::from(workers.count) * u64::from(workers.slots),
     }
 }

@@ -141,6 +141,7 @@ pub(super) fn limit(run: &Run) -> &'static str {
         Limit::Policy => "policy",
         Limit::Downstream => "downstream",
         Limit::Database => "database",
+        Limit::Wakeup => "wakeup",
         Limit::Harness => "harness",
     }
 }

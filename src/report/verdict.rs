@@ -153,11 +153,12 @@ fn pace(safe: &[&Runs<'_>]) -> Option<String> {
 /// Runs whose figures say something of the database or of simq, and not of the policy.
 fn limits(policies: &[Runs<'_>]) -> Vec<String> {
     let sentence = |runs: &Runs<'_>| {
-        let (run, by) = match (bounded(runs, Limit::Harness), bounded(runs, Limit::Database)) {
-            (Some(run), _) => (run, "simq or the machine, so its figures are not to be trusted"),
-            (None, Some(run)) => (run, "the database"),
-            (None, None) => return None,
-        };
+        let bounds = [
+            (Limit::Harness, "simq or the machine, so its figures are not to be trusted"),
+            (Limit::Database, "the database"),
+            (Limit::Wakeup, "how its workers learn of work"),
+        ];
+        let (run, by) = bounds.into_iter().find_map(|(limit, by)| Some((bounded(runs, limit)?, by)))?;
         let evidence = run.summary.limit_evidence.trim().trim_end_matches('.');
         let colon = if evidence.is_empty() { "" } else { ": " };
         Some(format!("{} was limited by {by}{colon}{evidence}.", name(runs)))

@@ -27,9 +27,9 @@ table! {
         batch: Count<1, 1000>,
         /// How long a claim is exclusive without being extended; longer than the downstream's `client_timeout`.
         lease: Length = "30s",
-        /// How an idle worker learns of work: `due` sleeps until the next job is due, `listen` is woken by the database too,
-        /// `poll` asks every so often.
-        wait: Learn = "due",
+        /// How an idle worker learns of work: `listen` sleeps until the next job is due or the database tells of a new one,
+        /// `due` is not told of new ones, `poll` asks every so often.
+        wait: Learn = "listen",
         /// With `poll`, the period; otherwise the longest sleep.
         poll: Length = "200ms",
     }
@@ -84,7 +84,7 @@ pub(super) fn check(section: Option<&Section<Workers>>, timeout: Timeout, check:
         claim: if claim == Claim::Lease { ClaimMode::Lease } else { ClaimMode::Transaction },
         batch: batch as u32,
         lease,
-        wait: match raw.wait.or(Learn::Due) {
+        wait: match raw.wait.or(Learn::Listen) {
             Learn::Due => Wait::Due { at_most: poll },
             Learn::Poll => Wait::Poll { every: poll },
             Learn::Listen => Wait::Listen { at_most: poll },

@@ -185,6 +185,7 @@ pub fn summarise(scenario: &Scenario, record: &RunRecord) -> Summary {
         &Lens {
             stampede_window: scenario.stampede_window,
             outages: scenario.downstream.outages.iter().map(|outage| outage.window).collect(),
+            workers: u64::from(scenario.workers.count),
             slots: u64::from(scenario.workers.count * scenario.workers.slots),
         },
     )
