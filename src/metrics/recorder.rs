@@ -223,7 +223,7 @@ impl Sink for Recorder {
                 self.tally.returned += returned;
                 self.tally.reaped += discarded;
             }
-            Event::Failed(Operation::Claim | Operation::Settle(_) | Operation::Extend | Operation::Reap) => {
+            Event::Failed(Operation::Claim | Operation::Settle { .. } | Operation::Extend | Operation::Reap) => {
                 self.tally.store_failures += 1;
             }
             Event::Started | Event::Woke | Event::Notified | Event::Extended { .. } | Event::Drain => {}
@@ -232,8 +232,8 @@ impl Sink for Recorder {
             match command {
                 Command::Claim { .. } => self.claim_asked = entry.at,
                 Command::Call(request) => self.called(entry.at, request),
-                Command::Settle(settlements) => self.settling(entry.at, settlements),
-                Command::Extend { .. } | Command::Reap => {}
+                Command::Settle { settlements, .. } => self.settling(entry.at, settlements),
+                Command::Extend { .. } | Command::Reap | Command::Remind { .. } => {}
             }
         }
     }

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Notify, watch};
 
+use super::bell::Bell;
 use super::clock::Clock;
 use super::http::Caller;
 use super::pg::Store;
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) caller: Caller,
     pub(super) live: Arc<Live>,
+    pub(super) bell: Bell,
     /// Told when as many jobs have ended as there are.
     pub(super) all_ended: Notify,
     pub(super) jobs: u64,
@@ -69,14 +71,13 @@ pub(super) enum Phase {
     Cut,
 }
 
-/// What reaches a worker from outside.
-pub(super) struct Signals {
-    pub(super) phase: watch::Receiver<Phase>,
-    pub(super) news: watch::Receiver<u64>,
-}
-
 /// Lives a worker's life; returns what was recorded of it.
-pub(super) async fn drive(mut worker: Worker, shared: Arc<Shared>, mut signals: Signals, tape: bool) -> (Recorder, Option<Tape>) {
+pub(super) async fn drive(
+    mut worker: Worker,
+    shared: Arc<Shared>,
+    mut phase: watch::Receiver<Phase>,
+    tape: bool,
+) -> (Recorder, Option<Tape>) {
     let mut sink = (Recorder::default(), tape.then(Tape::default));
     let mut pending: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
     let mut commands = Vec::new();
@@ -86,18 +87,23 @@ pub(super) async fn drive(mut worker: Worker, shared: Arc<Shared>, mut signals: 
         journal::step(&mut worker, shared.clock.now(), event, &mut sink, &mut commands);
         shared.publish(before, sink.0.tally());
         for command in commands.drain(..) {
-            pending.push(Box::pin(carry_out(shared.clone(), worker.id(), command)));
+            match command {
+                Command::Remind { after } => after.iter().for_each(|after| shared.bell.remind(shared.clock.now(), *after)),
+                command => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), command))),
+            }
         }
         if worker.is_idle() {
             return sink;
         }
+        // In this order: what has happened comes before what is due, so that replies of one instant are settled together.
         event = tokio::select! {
-            Some(event) = pending.next() => event,
-            phase = next_phase(&mut signals.phase) => match phase {
+            biased;
+            phase = next_phase(&mut phase) => match phase {
                 Phase::Cut => return sink,
                 Phase::Run | Phase::Drain => Event::Drain,
             },
-            Ok(()) = signals.news.changed() => Event::Notified,
+            Some(event) = pending.next() => event,
+            () = shared.bell.heard(), if worker.has_room() => Event::Notified,
             () = shared.clock.sleep_until(worker.wake_at().unwrap_or(Instant::FAR)) => Event::Woke,
         };
     }
@@ -122,14 +128,16 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             let outcome = shared.caller.call(&request).await;
             Event::Replied { token: request.token, outcome }
         }
-        Command::Settle(settlements) => match store.settle(&settlements).await {
+        Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {
             Ok(settled) => Event::Settled(settled),
-            Err(_) => Event::Failed(Operation::Settle(settlements)),
+            Err(_) => Event::Failed(Operation::Settle { number, settlements }),
         },
         Command::Extend { claims, lease } => match store.extend(&claims, lease).await {
             Ok(lost) => Event::Extended { lost },
             Err(_) => Event::Failed(Operation::Extend),
         },
+        // The driver rings the bell itself; there is no answer to wait for.
+        Command::Remind { .. } => Event::Woke,
         Command::Reap => match store.reap().await {
             Ok((returned, discarded)) => Event::Reaped { returned, discarded },
             Err(_) => Event::Failed(Operation::Reap),

@@ -7,11 +7,14 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
 use super::clock::Clock;
-use super::pg::{Schema, insert};
+use super::pg::{Batch, Schema, announce, insert};
 use crate::metrics::{histogram, record};
+use crate::queue::ClaimMode;
 use crate::time::Instant;
 use crate::workload::{Group, Job};
 
+/// No worker has this number.
+const PRODUCER: i32 = -1;
 /// Most jobs in one INSERT.
 const BATCH: usize = 1000;
 
@@ -26,6 +29,8 @@ pub struct Load {
     pub max_retries: Option<u32>,
     /// Tell listening workers.
     pub notify: bool,
+    /// How the workers claim.
+    pub mode: ClaimMode,
 }
 
 /// How often in a row an insert may fail before the run is given up, and the pause in between: a restart of the server fits in.
@@ -43,10 +48,16 @@ impl Load {
         let mut connection = None;
         let mut rest = &self.jobs[..];
         let mut failures = 0;
+        let mut number = 1;
+        // A batch that may have been put in is sent again as it was.
+        let mut sending = 0;
         while let Some(first) = rest.first() {
             clock.sleep_until(first.at).await;
-            let due = due(rest, clock.now());
-            match self.insert(&mut connection, &schema, due).await {
+            if sending == 0 {
+                sending = due(rest, clock.now()).len();
+            }
+            let due = &rest[..sending];
+            match self.insert(&mut connection, &schema, number, due).await {
                 Ok(()) => failures = 0,
                 Err(error) if failures == TRIES => return Err(error),
                 Err(_) => {
@@ -61,17 +72,28 @@ impl Load {
                 record(&mut lateness, done.since(job.at));
             }
             rest = &rest[due.len()..];
+            (number, sending) = (number + 1, 0);
         }
         Ok(lateness)
     }
 
-    async fn insert(&self, connection: &mut Option<PgConnection>, schema: &Schema, due: &[Job]) -> Result<(), sqlx::Error> {
+    async fn insert(
+        &self,
+        connection: &mut Option<PgConnection>,
+        schema: &Schema,
+        number: u64,
+        jobs: &[Job],
+    ) -> Result<(), sqlx::Error> {
         let open = match connection {
             Some(open) => open,
             None => connection.insert(PgConnection::connect_with(schema.options()).await?),
         };
-        let channel = self.notify.then(|| schema.name());
-        insert(open, due, &self.groups, self.max_retries, channel).await
+        let batch = Batch { producer: PRODUCER, number, jobs, groups: &self.groups, max_retries: self.max_retries };
+        insert(open, batch, self.mode).await?;
+        if self.notify {
+            announce(open, schema.name()).await?;
+        }
+        Ok(())
     }
 }
 

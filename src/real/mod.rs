@@ -12,6 +12,7 @@
 
 pub mod pg;
 
+mod bell;
 mod clock;
 mod drive;
 mod http;

@@ -9,8 +9,9 @@ use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::bell::Bell;
 use super::clock::Clock;
-use super::drive::{Phase, Shared, Signals, drive};
+use super::drive::{Phase, Shared, drive};
 use super::http::Caller;
 use super::load::Load;
 use super::machine;
@@ -65,6 +66,7 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
         store,
         caller: Caller::new(mock.address()),
         live: plan.live.clone(),
+        bell: Bell::default(),
         all_ended: Notify::new(),
         jobs: jobs.len() as u64,
     });
@@ -109,26 +111,32 @@ impl Stage {
     /// Everybody takes their place; the clock starts.
     async fn enter(plan: &Plan<'_>, schema: &Schema, shared: &Arc<Shared>, jobs: &[Job]) -> Result<Stage, Error> {
         let (phase, phases) = watch::channel(Phase::Run);
-        let (news, listeners) = watch::channel(0);
         let mut others = JoinSet::new();
         let notify = matches!(plan.scenario.workers.wait, Wait::Listen { .. });
         if notify {
             let listener = listen(schema).await?;
-            others.spawn(pass_on(listener, news));
+            others.spawn(pass_on(listener, shared.clone()));
         }
         let clock = shared.clock;
+        let timekeeper = shared.clone();
+        others.spawn(async move { timekeeper.bell.keep_time(clock).await });
         let samples = Arc::new(Mutex::new(Vec::new()));
         let kept = samples.clone();
         clock.started().await;
         others.spawn(machine::watch(clock, move |sample| kept.lock().expect("readers do not panic").push(sample)));
-        let load = Load { jobs: jobs.to_vec(), groups: plan.scenario.jobs.clone(), max_retries: plan.policy.max_retries, notify };
+        let load = Load {
+            jobs: jobs.to_vec(),
+            groups: plan.scenario.jobs.clone(),
+            max_retries: plan.policy.max_retries,
+            notify,
+            mode: plan.scenario.workers.claim,
+        };
         let load = tokio::spawn(load.run(schema.clone(), clock));
         let mut workers = JoinSet::new();
         for id in 0..plan.scenario.workers.count {
             let timeout = plan.scenario.downstream.client_timeout;
             let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed);
-            let signals = Signals { phase: phases.clone(), news: listeners.clone() };
-            workers.spawn(drive(worker, shared.clone(), signals, plan.tape));
+            workers.spawn(drive(worker, shared.clone(), phases.clone(), plan.tape));
         }
         Ok(Stage { phase, workers, load: Some(load), loaded: None, others, samples })
     }
@@ -211,12 +219,9 @@ async fn listen(schema: &Schema) -> Result<PgListener, Error> {
     Ok(listener)
 }
 
-/// Tells the workers of each notification. One that is lost with a connection costs no more than the workers' longest sleep.
-async fn pass_on(mut listener: PgListener, news: watch::Sender<u64>) {
+/// Rings the bell at each notification. One that is lost with a connection costs no more than the workers' longest sleep.
+async fn pass_on(mut listener: PgListener, shared: Arc<Shared>) {
     while listener.recv().await.is_ok() {
-        news.send_modify(|count| *count += 1);
+        shared.bell.remind(shared.clock.now(), Duration::ZERO);
     }
-    // Dropping the sender would look like news without end; keep it, silent.
-    std::future::pending::<()>().await;
-    drop(news);
 }

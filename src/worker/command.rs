@@ -7,7 +7,8 @@ use crate::call::Call;
 use crate::job::JobId;
 use crate::queue::{Settlement, Token};
 
-/// What a worker asks its driver to do. Each is answered by one [`Event`](super::Event), or by `Failed`.
+/// What a worker asks its driver to do. Each but `Remind` is answered by one
+/// [`Event`](super::Event), or by `Failed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Take up to `limit` jobs, exclusive for `lease`.
@@ -19,8 +20,13 @@ pub enum Command {
     },
     /// Send an attempt's request to the downstream.
     Call(Request),
-    /// Settle claims. Never empty.
-    Settle(Vec<Settlement>),
+    /// Settle claims.
+    Settle {
+        /// This worker's number for it, rising from settlement to settlement. One that is sent again keeps its number.
+        number: u64,
+        /// The claims; never empty.
+        settlements: Vec<Settlement>,
+    },
     /// Hold on to these claims for another `lease`.
     Extend {
         /// The claims.
@@ -30,6 +36,12 @@ pub enum Command {
     },
     /// Give expired claims back to the queue.
     Reap,
+    /// Tell some worker that has room, this one perhaps, that there is work: so long from now, once for each. Answered by nothing;
+    /// what comes of it is a `Notified`.
+    Remind {
+        /// How long from now.
+        after: Vec<Duration>,
+    },
 }
 
 /// One attempt's request.

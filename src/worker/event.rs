@@ -10,7 +10,7 @@ pub enum Event {
     Started,
     /// The time that [`wake_at`](super::Worker::wake_at) named has come.
     Woke,
-    /// The store says that there are new jobs.
+    /// There is work: new jobs, or a retry that has come due. Only one worker is told, one that has room.
     Notified,
     /// The answer to a claim.
     Claimed(Claimed),
@@ -46,8 +46,13 @@ pub enum Event {
 pub enum Operation {
     /// A claim. If it was carried out all the same, the leases expire and the jobs are reaped.
     Claim,
-    /// A settle; it is sent again, since settling twice is settling once.
-    Settle(Vec<Settlement>),
+    /// A settle; it is sent again under its number, since settling twice is settling once.
+    Settle {
+        /// Its number.
+        number: u64,
+        /// What it was to settle.
+        settlements: Vec<Settlement>,
+    },
     /// An extension; it is asked for again soon.
     Extend,
     /// A reap; the next one does its work.

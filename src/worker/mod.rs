@@ -1,8 +1,12 @@
 //! What does a worker do next? A pure state machine: events in, commands out, `now` handed in.
 //!
 //! A [`Worker`] is one consumer process. It keeps up to `slots` attempts under way, and asks the store for one thing of a
-//! kind at a time: while a claim is out it does not claim, while a settle is out it collects settlements for the next one. So
-//! batches form by themselves under load and nothing waits when there is none.
+//! kind at a time: while a claim is out it does not claim, while a settle is out it collects settlements for the next one, and it settles
+//! at the end of an instant, when all replies of that instant are in. So batches form by themselves under load and nothing
+//! waits when there is none.
+//!
+//! Idle workers are not all woken for one job. Whoever schedules a retry, or leaves one behind, asks for a reminder when it is due
+//! ([`Command::Remind`]); one worker that has room is told, and one whose claim came back full has the next one told.
 //!
 //! ```text
 //!  each slot:   free ──Claimed──► calling ──Replied──► settling ──Settled──► free
@@ -72,9 +76,6 @@ pub enum Wait {
     },
 }
 
-/// The shortest wait after a claim that found less than it asked for: jobs that others hold locked look due and are not
-/// to be had.
-const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// The wait after the first failure of the store; doubles up to [`LONGEST_PAUSE`], with equal jitter.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -89,14 +90,17 @@ pub struct Worker {
     seed: Seed,
     underway: BTreeMap<Token, Attempt>,
     pending: Vec<Settlement>,
+    /// A settlement that may or may not have been carried out, and its number: to be sent again as it was.
+    unsure: Option<(u64, Vec<Settlement>)>,
+    settled_so_far: u64,
     /// How many jobs the claim that is out asked for.
     claiming: Option<u32>,
     settling: bool,
     extending: bool,
     draining: bool,
     claim_at: Instant,
-    /// When the earliest retry that this worker knows of comes due, or that it was told of new jobs.
-    due_at: Instant,
+    /// It was told of work while a claim was out that may not have seen it.
+    told: bool,
     settle_at: Instant,
     extend_at: Instant,
     reap_at: Instant,
@@ -107,7 +111,7 @@ pub struct Worker {
 struct Attempt {
     job: JobId,
     memory: Memory,
-    settlement: Option<Duration>,
+    retry_after: Option<Duration>,
 }
 
 impl Worker {
@@ -121,12 +125,14 @@ impl Worker {
             seed,
             underway: BTreeMap::new(),
             pending: Vec::new(),
+            unsure: None,
+            settled_so_far: 0,
             claiming: None,
             settling: false,
             extending: false,
             draining: false,
             claim_at: Instant::FAR,
-            due_at: Instant::FAR,
+            told: false,
             settle_at: Instant::START,
             extend_at: Instant::FAR,
             reap_at: Instant::FAR,
@@ -139,22 +145,25 @@ impl Worker {
         match event {
             Event::Started => self.start(now),
             Event::Woke => {}
-            Event::Notified => self.due(now),
+            Event::Notified => self.notified(now),
             Event::Claimed(claimed) => self.claimed(now, claimed, out),
-            Event::Replied { token, outcome } => self.replied(*token, outcome),
-            Event::Settled(settled) => self.settled(now, settled),
+            Event::Replied { token, outcome } => self.replied(now, *token, outcome),
+            Event::Settled(settled) => self.settled(settled, out),
             Event::Extended { .. } => self.extending = false,
-            Event::Reaped { returned, .. } => self.reaped(now, *returned),
+            Event::Reaped { returned, .. } => self.reaped(*returned, out),
             Event::Failed(operation) => self.failed(now, operation),
             Event::Drain => self.draining = true,
         }
-        self.act(now, out);
+        // A reply may be one of many of the same instant: they are settled together, when the driver wakes the worker for it.
+        if !matches!(event, Event::Replied { .. }) {
+            self.act(now, out);
+        }
     }
 
     /// When it wants to be woken, if nothing else happens; `None` for never.
     pub fn wake_at(&self) -> Option<Instant> {
         let claim = (self.may_claim()).then_some(self.claim_at);
-        let settle = (!self.pending.is_empty() && !self.settling).then_some(self.settle_at);
+        let settle = self.may_settle().then_some(self.settle_at);
         let extend = (!self.underway.is_empty() && !self.extending).then_some(self.extend_at);
         let reap = (!self.draining).then_some(self.reap_at);
         [claim, settle, extend, reap].into_iter().flatten().min().filter(|at| *at < Instant::FAR)
@@ -162,12 +171,22 @@ impl Worker {
 
     /// Whether it was told to drain and has nothing under way.
     pub fn is_idle(&self) -> bool {
-        self.draining && self.underway.is_empty() && self.claiming.is_none() && !self.settling && self.pending.is_empty()
+        self.draining
+            && self.underway.is_empty()
+            && self.claiming.is_none()
+            && !self.settling
+            && self.pending.is_empty()
+            && self.unsure.is_none()
     }
 
     /// Its number, from 0.
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Whether it would claim if it were told of work.
+    pub fn has_room(&self) -> bool {
+        self.may_claim()
     }
 
     /// Attempts under way.
@@ -194,12 +213,17 @@ impl Worker {
         for claim in &claimed.claims {
             self.begin(claim, out);
         }
-        self.claim_at = if full { now } else { self.due_at.min(now + self.wait_after(claimed)) };
+        let told = std::mem::take(&mut self.told);
+        self.claim_at = if full || told { now } else { now + self.wait_after(claimed) };
+        if !self.draining && !matches!(self.settings.wait, Wait::Poll { .. }) {
+            let more = if full { Some(Duration::ZERO) } else { claimed.next_due };
+            out.extend(more.map(|after| Command::Remind { after: vec![after] }));
+        }
     }
 
     /// Starts an attempt, or hands the job back if there is no time left for it.
     fn begin(&mut self, claim: &Claim, out: &mut Vec<Command>) {
-        self.underway.insert(claim.token, Attempt { job: claim.job, memory: claim.memory, settlement: None });
+        self.underway.insert(claim.token, Attempt { job: claim.job, memory: claim.memory, retry_after: None });
         if self.draining {
             self.pending.push(Settlement { job: claim.job, token: claim.token, how: How::Release });
             return;
@@ -218,42 +242,48 @@ impl Worker {
         match self.settings.wait {
             Wait::Poll { .. } if !claimed.claims.is_empty() => Duration::ZERO,
             Wait::Poll { every } => every,
-            Wait::Due { at_most } | Wait::Listen { at_most } => {
-                claimed.next_due.unwrap_or(at_most).min(at_most).max(SHORTEST_WAIT)
-            }
+            Wait::Due { at_most } | Wait::Listen { at_most } => at_most,
         }
     }
 
-    fn replied(&mut self, token: Token, outcome: &Outcome) {
+    fn replied(&mut self, now: Instant, token: Token, outcome: &Outcome) {
         let Some(attempt) = self.underway.get_mut(&token) else { return };
         let mut draw = self.seed.draw(Stream::Jitter, attempt.job, attempt.memory.attempt());
         let how = match self.policy.decide(&attempt.memory, outcome, &mut draw) {
             Decision::Complete => How::Complete,
             Decision::Retry { after } => {
-                attempt.settlement = Some(after);
+                attempt.retry_after = Some(after);
                 How::Retry { after, reason: outcome.to_string() }
             }
             Decision::Discard(why) => How::Discard { why, reason: outcome.to_string() },
         };
         self.pending.push(Settlement { job: attempt.job, token, how });
+        self.settle_at = self.settle_at.max(now);
     }
 
-    fn settled(&mut self, now: Instant, settled: &Settled) {
+    fn settled(&mut self, settled: &Settled, out: &mut Vec<Command>) {
         self.settling = false;
+        self.unsure = None;
         self.failures = 0;
+        let mut retries = Vec::new();
         for token in settled.settled.iter().chain(&settled.lost) {
-            let retry_after = self.underway.remove(token).and_then(|attempt| attempt.settlement);
-            if let (Some(after), Wait::Due { .. } | Wait::Listen { .. }) = (retry_after, self.settings.wait) {
-                self.due(now + after);
-            }
+            retries.extend(self.underway.remove(token).and_then(|attempt| attempt.retry_after));
+        }
+        if !retries.is_empty() && !matches!(self.settings.wait, Wait::Poll { .. }) {
+            out.push(Command::Remind { after: retries });
         }
     }
 
-    fn reaped(&mut self, now: Instant, returned: u64) {
+    fn reaped(&mut self, returned: u64, out: &mut Vec<Command>) {
         self.failures = 0;
         if returned > 0 {
-            self.due(now);
+            out.push(Command::Remind { after: vec![Duration::ZERO] });
         }
+    }
+
+    fn notified(&mut self, now: Instant) {
+        self.claim_at = self.claim_at.min(now);
+        self.told = self.claiming.is_some();
     }
 
     fn failed(&mut self, now: Instant, operation: &Operation) {
@@ -261,19 +291,13 @@ impl Worker {
         let again = now + self.pause();
         match operation {
             Operation::Claim => (self.claiming, self.claim_at) = (None, again),
-            Operation::Settle(settlements) => {
+            Operation::Settle { number, settlements } => {
                 (self.settling, self.settle_at) = (false, again);
-                self.pending.extend(settlements.iter().cloned());
+                self.unsure = Some((*number, settlements.clone()));
             }
             Operation::Extend => (self.extending, self.extend_at) = (false, again),
             Operation::Reap => self.reap_at = self.reap_at.min(now + self.reap_every()),
         }
-    }
-
-    /// Jobs will be there at `at`: do not sleep beyond it.
-    fn due(&mut self, at: Instant) {
-        self.due_at = self.due_at.min(at);
-        self.claim_at = self.claim_at.min(at);
     }
 
     fn pause(&self) -> Duration {
@@ -283,16 +307,14 @@ impl Worker {
 
     /// Asks for whatever is due and not yet asked for.
     fn act(&mut self, now: Instant, out: &mut Vec<Command>) {
-        if !self.pending.is_empty() && !self.settling && self.settle_at <= now {
+        if self.may_settle() && self.settle_at <= now {
             self.settling = true;
-            out.push(Command::Settle(std::mem::take(&mut self.pending)));
+            let (number, settlements) = self.next_settlement();
+            out.push(Command::Settle { number, settlements });
         }
         if self.may_claim() && self.claim_at <= now {
             let limit = self.asked();
             self.claiming = Some(limit);
-            if self.due_at <= now {
-                self.due_at = Instant::FAR;
-            }
             out.push(Command::Claim { limit, lease: self.settings.lease });
         }
         if !self.underway.is_empty() && !self.extending && self.extend_at <= now {
@@ -305,6 +327,17 @@ impl Worker {
             self.reap_at = now + self.reap_every();
             out.push(Command::Reap);
         }
+    }
+
+    fn next_settlement(&mut self) -> (u64, Vec<Settlement>) {
+        self.unsure.take().unwrap_or_else(|| {
+            self.settled_so_far += 1;
+            (self.settled_so_far, std::mem::take(&mut self.pending))
+        })
+    }
+
+    fn may_settle(&self) -> bool {
+        !self.settling && (self.unsure.is_some() || !self.pending.is_empty())
     }
 
     fn may_claim(&self) -> bool {

@@ -59,56 +59,74 @@ fn kinds(commands: &[Command]) -> Vec<&'static str> {
     let name = |command: &Command| match command {
         Command::Claim { .. } => "claim",
         Command::Call(_) => "call",
-        Command::Settle(_) => "settle",
+        Command::Settle { .. } => "settle",
+        Command::Remind { .. } => "remind",
         Command::Extend { .. } => "extend",
         Command::Reap => "reap",
     };
     commands.iter().map(name).collect()
 }
 
+fn remind(after: impl IntoIterator<Item = u32>) -> Command {
+    Command::Remind { after: after.into_iter().map(|ms| ms * MS).collect() }
+}
+
 #[test]
-fn starts_by_claiming_as_many_as_it_has_slots() {
+fn starts_by_claiming_as_many_as_it_has_slots_and_has_the_next_worker_told_if_it_got_them() {
     let mut worker = worker(3, due());
     assert_eq!(tell(&mut worker, 0, Event::Started), [Command::Claim { limit: 3, lease: Duration::from_secs(30) }]);
-    assert_eq!(kinds(&tell(&mut worker, 1, claims(1..4, None))), ["call", "call", "call"]);
+    assert_eq!(kinds(&tell(&mut worker, 1, claims(1..4, None))), ["call", "call", "call", "remind"]);
     assert_eq!(worker.in_flight(), 3);
+    assert!(!worker.has_room());
 }
 
 #[test]
-fn settlements_gather_while_one_settle_is_out() {
-    let mut worker = worker(3, due());
+fn replies_of_one_instant_are_settled_together_and_the_next_gather_while_that_is_out() {
+    let mut worker = worker(4, due());
     tell(&mut worker, 0, Event::Started);
-    tell(&mut worker, 1, claims(1..4, None));
-    assert_eq!(kinds(&tell(&mut worker, 2, replied(1, Outcome::Ok))), ["settle"]);
-    assert_eq!(kinds(&tell(&mut worker, 3, replied(2, Outcome::Ok))), [""; 0]);
-    assert_eq!(kinds(&tell(&mut worker, 4, replied(3, Outcome::Ok))), [""; 0]);
-    let next = tell(&mut worker, 5, settled(&[1]));
-    assert!(matches!(&next[0], Command::Settle(batch) if batch.len() == 2), "{next:?}");
-    assert_eq!(next[1], Command::Claim { limit: 1, lease: Duration::from_secs(30) }, "a full claim is followed by another");
+    tell(&mut worker, 1, claims(1..5, None));
+    assert_eq!(kinds(&tell(&mut worker, 2, replied(1, Outcome::Ok))), [""; 0]);
+    assert_eq!(kinds(&tell(&mut worker, 2, replied(2, Outcome::Ok))), [""; 0]);
+    assert_eq!(worker.wake_at(), Some(at(2)), "as soon as nothing else happens");
+    let first = tell(&mut worker, 2, Event::Woke);
+    assert!(matches!(&first[..], [Command::Settle { number: 1, settlements }] if settlements.len() == 2), "{first:?}");
+    tell(&mut worker, 3, replied(3, Outcome::Ok));
+    assert_eq!(kinds(&tell(&mut worker, 3, Event::Woke)), [""; 0]);
+    let next = tell(&mut worker, 5, settled(&[1, 2]));
+    assert!(matches!(&next[0], Command::Settle { number: 2, settlements } if settlements.len() == 1), "{next:?}");
+    assert_eq!(next[1], Command::Claim { limit: 2, lease: Duration::from_secs(30) }, "a full claim is followed by another");
 }
 
 #[test]
-fn sleeps_until_the_next_job_is_due_and_no_longer() {
+fn sleeps_as_long_as_it_may_and_has_somebody_told_when_the_next_job_is_due() {
     let mut worker = worker(1, due());
     tell(&mut worker, 0, Event::Started);
-    tell(&mut worker, 10, claims(0..0, Some(30 * MS)));
-    assert_eq!(worker.wake_at(), Some(at(40)));
-    assert_eq!(kinds(&tell(&mut worker, 40, Event::Woke)), ["claim"]);
+    assert_eq!(tell(&mut worker, 10, claims(0..0, Some(30 * MS))), [remind([30])]);
+    assert_eq!(worker.wake_at(), Some(at(210)));
+    assert_eq!(kinds(&tell(&mut worker, 40, Event::Notified)), ["claim"]);
     tell(&mut worker, 41, claims(0..0, None));
     assert_eq!(worker.wake_at(), Some(at(241)));
-    assert_eq!(kinds(&tell(&mut worker, 100, Event::Notified)), ["claim"]);
 }
 
 #[test]
-fn its_own_retry_wakes_it_even_if_a_claim_was_out_meanwhile() {
-    let mut worker = worker(2, Wait::Due { at_most: Duration::from_secs(9) });
+fn each_retry_is_a_reminder_for_whoever_has_room_then() {
+    let mut worker = worker(2, due());
     tell(&mut worker, 0, Event::Started);
-    tell(&mut worker, 1, claims(1..2, None));
+    tell(&mut worker, 1, claims(1..3, None));
     tell(&mut worker, 2, replied(1, Outcome::status(503)));
-    tell(&mut worker, 3, Event::Notified);
-    tell(&mut worker, 4, settled(&[1]));
-    tell(&mut worker, 5, claims(0..0, None));
-    assert_eq!(worker.wake_at(), Some(at(2004)));
+    tell(&mut worker, 2, replied(2, Outcome::Ok));
+    tell(&mut worker, 2, Event::Woke);
+    let out = tell(&mut worker, 4, settled(&[1, 2]));
+    assert!(out.contains(&remind([2000])), "{out:?}");
+}
+
+#[test]
+fn what_it_is_told_while_a_claim_is_out_makes_it_claim_again() {
+    let mut worker = worker(2, due());
+    tell(&mut worker, 0, Event::Started);
+    assert_eq!(kinds(&tell(&mut worker, 1, Event::Notified)), [""; 0]);
+    assert_eq!(kinds(&tell(&mut worker, 2, claims(0..0, None))), ["claim"], "the claim may have been too early to see it");
+    assert_eq!(kinds(&tell(&mut worker, 3, claims(0..0, None))), [""; 0]);
 }
 
 #[test]
@@ -120,9 +138,10 @@ fn polls_at_its_period_and_drains_what_it_finds_without_waiting() {
     assert_eq!(kinds(&tell(&mut worker, 200, Event::Woke)), ["claim"]);
     assert_eq!(kinds(&tell(&mut worker, 201, claims(1..2, None))), ["call", "claim"], "it found some: it asks for more");
     tell(&mut worker, 202, claims(0..0, Some(MS)));
-    tell(&mut worker, 203, replied(1, Outcome::Ok));
-    tell(&mut worker, 204, settled(&[1]));
-    assert_eq!(worker.wake_at(), Some(at(402)), "a poller does not look at due times");
+    tell(&mut worker, 203, replied(1, Outcome::status(503)));
+    tell(&mut worker, 203, Event::Woke);
+    assert_eq!(kinds(&tell(&mut worker, 204, settled(&[1]))), [""; 0], "a poller does not look at due times");
+    assert_eq!(worker.wake_at(), Some(at(402)));
 }
 
 #[test]
@@ -136,16 +155,21 @@ fn extends_what_is_under_way_every_third_of_the_lease() {
 }
 
 #[test]
-fn a_failed_settle_is_sent_again_after_a_pause() {
-    let mut worker = worker(1, due());
+fn a_failed_settle_is_sent_again_as_it_was_after_a_pause() {
+    let mut worker = worker(2, due());
     tell(&mut worker, 0, Event::Started);
-    tell(&mut worker, 1, claims(1..2, None));
-    let out = tell(&mut worker, 2, replied(1, Outcome::Ok));
-    let Command::Settle(batch) = out[0].clone() else { panic!("{out:?}") };
-    assert_eq!(kinds(&tell(&mut worker, 3, Event::Failed(Operation::Settle(batch.clone())))), [""; 0]);
+    tell(&mut worker, 1, claims(1..3, None));
+    tell(&mut worker, 2, replied(1, Outcome::Ok));
+    let out = tell(&mut worker, 2, Event::Woke);
+    let Command::Settle { number, settlements } = out[0].clone() else { panic!("{out:?}") };
+    tell(&mut worker, 3, replied(2, Outcome::Ok));
+    let failed = Event::Failed(Operation::Settle { number, settlements: settlements.clone() });
+    assert_eq!(kinds(&tell(&mut worker, 3, failed)), [""; 0]);
     let again = worker.wake_at().expect("it will try again");
     assert!(again >= at(28) && again <= at(53), "{again:?}");
-    assert_eq!(tell(&mut worker, 53, Event::Woke), [Command::Settle(batch)]);
+    assert_eq!(tell(&mut worker, 53, Event::Woke), [Command::Settle { number, settlements }], "not with what came in meanwhile");
+    let next = tell(&mut worker, 54, settled(&[1]));
+    assert!(matches!(&next[0], Command::Settle { number: 2, settlements } if settlements[0].token == Token(2)), "{next:?}");
 }
 
 #[test]
@@ -175,10 +199,11 @@ fn a_drained_worker_finishes_its_work_and_hands_late_claims_back() {
     tell(&mut worker, 2, Event::Notified);
     assert_eq!(kinds(&tell(&mut worker, 3, Event::Drain)), [""; 0]);
     let out = tell(&mut worker, 4, claims(2..3, None));
-    assert!(matches!(&out[..], [Command::Settle(batch)] if batch[0].how == How::Release), "{out:?}");
+    assert!(matches!(&out[0], Command::Settle { settlements, .. } if settlements[0].how == How::Release), "{out:?}");
     tell(&mut worker, 5, settled(&[2]));
     assert!(!worker.is_idle());
     tell(&mut worker, 6, replied(1, Outcome::Ok));
+    assert_eq!(kinds(&tell(&mut worker, 6, Event::Woke)), ["settle"]);
     assert_eq!(kinds(&tell(&mut worker, 7, settled(&[1]))), [""; 0], "no new claim");
     assert!(worker.is_idle() && worker.wake_at().is_none());
 }

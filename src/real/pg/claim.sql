@@ -1,33 +1,59 @@
--- Takes up to $1 available jobs for $2 microseconds on behalf of worker $3: by priority, then age, then number. One row
--- comes back even if none was free, since each row also says how long until the next waiting job is due.
-WITH next AS MATERIALIZED (
-    SELECT id FROM jobs
-    WHERE status = 'available'
-    ORDER BY priority DESC, created_at, id
+-- Takes up to $1 due jobs for $2 microseconds on behalf of worker $3, and puts them under leases of at most $4 jobs each. New jobs
+-- come from `ready` behind the mark ($5, $6), retries from `scheduled`; of both, the best by rank (minus the priority), then number.
+-- Of the retries that are due, the 256 longest due are looked at (or four times $1, if that is more). Rows that another claim
+-- holds are passed over. One row comes back even if there was no job, since each also says how long until the next retry is due.
+WITH fresh AS MATERIALIZED (
+    SELECT ctid, rank, id FROM ready
+    WHERE (rank, id) > ($5::integer, $6::bigint)
+    ORDER BY rank, id
     LIMIT $1
     FOR UPDATE SKIP LOCKED
-), taken AS (
-    UPDATE jobs
-    SET status = 'running',
-        worker = $3,
-        lease_token = nextval('lease_tokens'),
-        lease_until = statement_timestamp() + $2::bigint * interval '1 microsecond'
-    FROM next
-    WHERE jobs.id = next.id
-    RETURNING jobs.*
-), waiting AS (
-    SELECT min(schedule_at) AS due FROM jobs WHERE status = 'retryable'
+), due AS MATERIALIZED (
+    SELECT ctid, rank, id FROM scheduled
+    WHERE schedule_at <= statement_timestamp()
+    ORDER BY schedule_at
+    LIMIT greatest(256, 4 * $1)
+), waited AS MATERIALIZED (
+    SELECT ctid, rank, id FROM scheduled
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM due ORDER BY rank, id LIMIT 2 * $1))
+    FOR UPDATE SKIP LOCKED
+), best AS MATERIALIZED (
+    SELECT ctid, true AS is_fresh, rank, id FROM fresh
+    UNION ALL
+    SELECT ctid, false, rank, id FROM waited
+    ORDER BY rank, id
+    LIMIT $1
+), from_ready AS (
+    DELETE FROM ready WHERE ctid = ANY (ARRAY(SELECT ctid FROM best WHERE is_fresh)) RETURNING ready.*
+), from_scheduled AS (
+    DELETE FROM scheduled WHERE ctid = ANY (ARRAY(SELECT ctid FROM best WHERE NOT is_fresh)) RETURNING scheduled.*
+), taken AS MATERIALIZED (
+    SELECT *, row_number() OVER (ORDER BY rank, id) - 1 AS place
+    FROM (SELECT *, true AS is_fresh FROM from_ready UNION ALL SELECT *, false FROM from_scheduled) AS both_kinds
+), part AS MATERIALIZED (
+    SELECT part, nextval('lease_numbers') AS lease FROM (SELECT DISTINCT place / $4 AS part FROM taken) AS parts
+), leased AS (
+    INSERT INTO lease (id, worker, until, items)
+    SELECT part.lease, $3, statement_timestamp() + $2::bigint * interval '1 microsecond',
+        array_agg(ROW(id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure)::job)
+    FROM taken JOIN part ON part.part = taken.place / $4
+    GROUP BY part.lease
+), later AS (
+    SELECT min(schedule_at) AS due FROM scheduled WHERE schedule_at > statement_timestamp()
 )
 SELECT
+    part.lease AS "lease?",
+    taken.place AS "place?",
     taken.id AS "id?",
+    taken.rank AS "rank?",
+    taken.is_fresh AS "is_fresh?",
     taken.type AS "kind?",
     taken.payload AS "payload?",
-    taken.lease_token AS "token?",
     taken.retries AS "retries?",
     taken.max_retries AS "max_retries?",
     taken.last_delay_ns AS "last_delay_ns?",
     (extract(epoch FROM statement_timestamp() - taken.created_at) * 1000000)::bigint AS "age_us?",
     (extract(epoch FROM statement_timestamp() - taken.schedule_at) * 1000000)::bigint AS "lag_us?",
-    (extract(epoch FROM waiting.due - statement_timestamp()) * 1000000)::bigint AS "next_due_us?"
-FROM waiting LEFT JOIN taken ON true
-ORDER BY taken.priority DESC, taken.created_at, taken.id
+    (extract(epoch FROM later.due - statement_timestamp()) * 1000000)::bigint AS "next_due_us?"
+FROM later LEFT JOIN (taken JOIN part ON part.part = taken.place / $4) ON true
+ORDER BY taken.place

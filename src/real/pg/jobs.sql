@@ -1,9 +1,9 @@
--- Every job as it stands. Whoever is still 'running' is claimed by a worker that is gone.
+-- Every job as it stands.
 SELECT
-    id,
-    status,
-    discarded_why,
-    retries,
+    id AS "id!",
+    status AS "status!",
+    why AS "why?",
+    retries AS "retries!",
     (extract(epoch FROM schedule_at - created_at) * 1000000)::bigint AS "last_due_us!"
 FROM jobs
 ORDER BY id

@@ -4,7 +4,11 @@
 //! against the schema in `migrations/` when they are compiled. simq works in a schema of its own, so that a database of the
 //! user's can be lent to it, and two runs in one database do not meet.
 
+mod article;
 mod facts;
+mod lease;
+mod producer;
+mod settlement;
 mod store;
 pub mod throwaway;
 
@@ -14,8 +18,8 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 pub use facts::settings;
-pub use store::{JobRow, Store};
-pub(super) use store::{insert, is_idle, rows};
+pub use producer::{Batch, JobRow, announce, insert, is_idle, rows};
+pub use store::Store;
 
 /// The oldest server that is supported, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 140_000;

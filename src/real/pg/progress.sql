@@ -1,4 +1,5 @@
--- Whether no job is waiting or running: three probes of three small indexes.
-SELECT NOT EXISTS (SELECT FROM jobs WHERE status = 'available')
-    AND NOT EXISTS (SELECT FROM jobs WHERE status = 'retryable')
-    AND NOT EXISTS (SELECT FROM jobs WHERE status = 'running') AS "idle!"
+-- Whether no job is waiting or running.
+SELECT NOT EXISTS (SELECT FROM ready)
+    AND NOT EXISTS (SELECT FROM scheduled)
+    AND NOT EXISTS (SELECT FROM lease)
+    AND NOT EXISTS (SELECT FROM article WHERE status IN ('pending', 'processing')) AS "idle!"

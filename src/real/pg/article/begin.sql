@@ -1,0 +1,2 @@
+-- The article's second statement: nobody else sees it before the job is over.
+UPDATE article SET status = 'processing' WHERE id = $1

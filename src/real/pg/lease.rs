@@ -1,0 +1,238 @@
+//! The engine: a claim moves jobs from the queue under a lease, in one statement and one short transaction; a settlement moves them on.
+//!
+//! * A lease is one row for a batch of jobs. A batch whose jobs all completed is settled by deleting that row; otherwise the
+//!   settled jobs are taken out of it.
+//! * A claim goes on from where the last one was (the mark), so that the dead rows behind it cost nothing, even while an old
+//!   transaction somewhere keeps them from being vacuumed. Every [`Mark::REST`], or ten times as long as that takes, and whenever a claim
+//!   found less than it asked for, the next one looks from the beginning: so long may a new job of higher priority be overlooked.
+//! * Each settlement carries its worker's number for it. One that is sent again, because its answer was lost, is carried out once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgConnection;
+
+use super::settlement::{delay_ns, failure, why, word};
+use super::store::{from_micros, micros};
+use crate::job::{JobId, Memory};
+use crate::queue::{Claim, Claimed, How, Settled, Settlement, Token};
+
+/// Most jobs under one lease. Small enough that taking a few jobs out of it is cheap, large enough that its row is.
+const LEASE_SIZE: i64 = 64;
+/// A token is a lease's number and the job's place under it.
+const PLACES: i64 = 1024;
+
+/// What this process knows of its leases and of its place in the queue.
+#[derive(Debug, Default)]
+pub(super) struct Lease {
+    /// Jobs left under each lease that this process claimed.
+    left: Mutex<BTreeMap<i64, usize>>,
+    mark: Mutex<Mark>,
+}
+
+/// Where the last claim ended.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    rank: i32,
+    id: i64,
+    /// When a claim last looked from the beginning, and how long it took.
+    looked: Option<(Instant, Duration)>,
+}
+
+impl Default for Mark {
+    fn default() -> Mark {
+        Mark { rank: i32::MIN, id: 0, looked: None }
+    }
+}
+
+impl Mark {
+    /// How long claims may go on from the mark before one looks from the beginning.
+    const REST: Duration = Duration::from_millis(100);
+
+    /// Where the next claim is to begin.
+    fn next(&self, now: Instant) -> (i32, i64) {
+        let fresh = self.looked.is_some_and(|(at, took)| now.duration_since(at) < (took * 10).max(Mark::REST));
+        if fresh { (self.rank, self.id) } else { (i32::MIN, 0) }
+    }
+}
+
+impl Lease {
+    pub(super) async fn claim(
+        &self,
+        connection: &mut PgConnection,
+        worker: u32,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<Claimed, sqlx::Error> {
+        let began = Instant::now();
+        let (rank, id) = self.mark.lock().expect("nobody panics while holding it").next(began);
+        let rows =
+            sqlx::query_file!("src/real/pg/claim.sql", i64::from(limit), micros(lease), worker as i32, LEASE_SIZE, rank, id)
+                .fetch_all(connection)
+                .await?;
+        let next_due = rows.first().and_then(|row| row.next_due_us).map(from_micros);
+        let taken = rows.iter().filter(|row| row.lease.is_some()).count();
+        let fresh = rows.iter().filter(|row| row.is_fresh == Some(true));
+        let reached = fresh.filter_map(|row| Some((row.rank?, row.id?))).max().unwrap_or((rank, id));
+        self.move_mark(began, (rank, id), (taken >= limit as usize).then_some(reached));
+        let mut left = self.left.lock().expect("nobody panics while holding it");
+        let claims = rows.into_iter().filter_map(|row| {
+            let lease = row.lease?;
+            *left.entry(lease).or_default() += 1;
+            Some(Claim {
+                job: JobId(row.id? as u64),
+                token: Token(lease * PLACES + row.place? % LEASE_SIZE),
+                kind: row.kind?.into(),
+                payload: row.payload?.into(),
+                memory: Memory {
+                    retries: row.retries? as u32,
+                    max_retries: row.max_retries? as u32,
+                    last_delay: row.last_delay_ns.map(|ns| Duration::from_nanos(ns.max(0) as u64)),
+                    age: from_micros(row.age_us?),
+                },
+                lag: from_micros(row.lag_us?),
+            })
+        });
+        Ok(Claimed { claims: claims.collect(), next_due })
+    }
+
+    /// Remembers how far a full claim got; after a short one the next begins at the beginning.
+    fn move_mark(&self, began: Instant, from: (i32, i64), reached: Option<(i32, i64)>) {
+        let mut mark = self.mark.lock().expect("nobody panics while holding it");
+        match reached {
+            None => *mark = Mark::default(),
+            Some((rank, id)) if from.0 == i32::MIN => *mark = Mark { rank, id, looked: Some((began, began.elapsed())) },
+            Some(reached) if reached > (mark.rank, mark.id) => (mark.rank, mark.id) = reached,
+            Some(_) => {}
+        }
+    }
+
+    pub(super) async fn settle(
+        &self,
+        connection: &mut PgConnection,
+        worker: u32,
+        number: u64,
+        settlements: &[Settlement],
+    ) -> Result<Settled, sqlx::Error> {
+        let leases = by_lease(settlements);
+        let whole = settlements.iter().all(|settlement| settlement.how == How::Complete) && self.are_whole(&leases);
+        let settled = match whole {
+            true => finish(connection, worker, number, settlements, &leases).await?,
+            false => settle(connection, worker, number, settlements).await?,
+        };
+        self.forget(&leases);
+        Ok(settled)
+    }
+
+    fn are_whole(&self, leases: &BTreeMap<i64, usize>) -> bool {
+        let left = self.left.lock().expect("nobody panics while holding it");
+        leases.iter().all(|(lease, count)| left.get(lease) == Some(count))
+    }
+
+    fn forget(&self, leases: &BTreeMap<i64, usize>) {
+        let mut left = self.left.lock().expect("nobody panics while holding it");
+        for (lease, count) in leases {
+            if let Some(still) = left.get_mut(lease) {
+                *still = still.saturating_sub(*count);
+                if *still == 0 {
+                    left.remove(lease);
+                }
+            }
+        }
+    }
+
+    pub(super) async fn extend(
+        &self,
+        connection: &mut PgConnection,
+        claims: &[(JobId, Token)],
+        lease: Duration,
+    ) -> Result<Vec<Token>, sqlx::Error> {
+        let leases: BTreeSet<i64> = claims.iter().map(|(_, token)| lease_of(*token)).collect();
+        let leases: Vec<i64> = leases.into_iter().collect();
+        let held = sqlx::query_file_scalar!("src/real/pg/extend.sql", &leases, micros(lease)).fetch_all(connection).await?;
+        Ok(claims.iter().map(|(_, token)| *token).filter(|token| !held.contains(&lease_of(*token))).collect())
+    }
+
+    pub(super) async fn reap(&self, connection: &mut PgConnection) -> Result<(u64, u64), sqlx::Error> {
+        let reaped = sqlx::query_file!("src/real/pg/reap.sql").fetch_one(connection).await?;
+        Ok((reaped.returned as u64, reaped.discarded as u64))
+    }
+}
+
+/// How many of the settlements are under each lease.
+fn by_lease(settlements: &[Settlement]) -> BTreeMap<i64, usize> {
+    let mut leases = BTreeMap::new();
+    for settlement in settlements {
+        *leases.entry(lease_of(settlement.token)).or_default() += 1;
+    }
+    leases
+}
+
+fn lease_of(token: Token) -> i64 {
+    token.0 / PLACES
+}
+
+/// Completes whole leases.
+async fn finish(
+    connection: &mut PgConnection,
+    worker: u32,
+    number: u64,
+    settlements: &[Settlement],
+    leases: &BTreeMap<i64, usize>,
+) -> Result<Settled, sqlx::Error> {
+    let leases: Vec<i64> = leases.keys().copied().collect();
+    let rows =
+        sqlx::query_file!("src/real/pg/finish.sql", worker as i32, number as i64, &leases).fetch_all(&mut *connection).await?;
+    let held: BTreeSet<i64> = match rows.is_empty() {
+        false => rows.into_iter().filter_map(|row| row.lease).collect(),
+        true => {
+            let lost = recall(connection, worker).await?;
+            leases.into_iter().filter(|lease| !lost.contains(lease)).collect()
+        }
+    };
+    Ok(parted(settlements, |settlement| held.contains(&lease_of(settlement.token))))
+}
+
+/// Settles jobs one by one, under whatever leases they are.
+async fn settle(
+    connection: &mut PgConnection,
+    worker: u32,
+    number: u64,
+    settlements: &[Settlement],
+) -> Result<Settled, sqlx::Error> {
+    let column = |of: fn(&Settlement) -> i64| settlements.iter().map(of).collect::<Vec<i64>>();
+    let words: Vec<String> = settlements.iter().map(|s| word(&s.how).to_owned()).collect();
+    let whys: Vec<Option<String>> = settlements.iter().map(|s| why(&s.how).map(str::to_owned)).collect();
+    let failures: Vec<Option<String>> = settlements.iter().map(|s| failure(&s.how).map(str::to_owned)).collect();
+    let rows = sqlx::query_file!(
+        "src/real/pg/settle.sql",
+        worker as i32,
+        number as i64,
+        &column(|s| lease_of(s.token)),
+        &column(|s| s.job.0 as i64),
+        &words,
+        &column(|s| delay_ns(&s.how)),
+        &whys as &[Option<String>],
+        &failures as &[Option<String>]
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    if rows.is_empty() {
+        let lost = recall(connection, worker).await?;
+        return Ok(parted(settlements, |settlement| !lost.contains(&(settlement.job.0 as i64))));
+    }
+    let held: BTreeSet<(i64, i64)> = rows.into_iter().filter_map(|row| Some((row.lease?, row.job?))).collect();
+    Ok(parted(settlements, |settlement| held.contains(&(lease_of(settlement.token), settlement.job.0 as i64))))
+}
+
+/// What the settlement that has just turned out to have been carried out before found lost.
+async fn recall(connection: &mut PgConnection, worker: u32) -> Result<Vec<i64>, sqlx::Error> {
+    sqlx::query_file_scalar!("src/real/pg/recall.sql", worker as i32).fetch_one(connection).await
+}
+
+fn parted(settlements: &[Settlement], is_settled: impl Fn(&Settlement) -> bool) -> Settled {
+    let (settled, lost): (Vec<&Settlement>, Vec<&Settlement>) = settlements.iter().partition(|settlement| is_settled(settlement));
+    let tokens = |of: Vec<&Settlement>| of.into_iter().map(|settlement| settlement.token).collect();
+    Settled { settled: tokens(settled), lost: tokens(lost) }
+}
