@@ -13,7 +13,7 @@ use tokio::sync::{Notify, watch};
 
 use super::bell::Bell;
 use super::clock::Clock;
-use super::http::Caller;
+use super::handler::Handler;
 use super::pg::Store;
 use crate::journal::{self, Tape};
 use crate::metrics::{Recorder, Tally};
@@ -25,7 +25,7 @@ use crate::worker::{Command, Event, Operation, Worker};
 pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) store: Store,
-    pub(super) caller: Caller,
+    pub(super) handler: Handler,
     pub(super) live: Arc<Live>,
     pub(super) bell: Bell,
     /// Told when as many jobs have ended as there are.
@@ -125,7 +125,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             Err(_) => Event::Failed(Operation::Claim),
         },
         Command::Call(request) => {
-            let outcome = shared.caller.call(&request).await;
+            let outcome = shared.handler.handle(&request).await;
             Event::Replied { token: request.token, outcome }
         }
         Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {

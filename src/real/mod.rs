@@ -14,7 +14,9 @@ pub mod pg;
 
 mod bell;
 mod clock;
+mod drain;
 mod drive;
+mod handler;
 mod http;
 mod load;
 pub mod machine;
@@ -28,7 +30,9 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 
 pub use clock::Clock;
+pub use drain::{Crew, Drained, drain};
 pub use drive::Live;
+pub use handler::Handler;
 pub use http::{ATTEMPT_HEADER, Caller, JOB_HEADER};
 pub use mock::{Mock, refusals};
 pub use outcome::{End, Outcome};

@@ -12,6 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::bell::Bell;
 use super::clock::Clock;
 use super::drive::{Phase, Shared, drive};
+use super::handler::Handler;
 use super::http::Caller;
 use super::load::Load;
 use super::machine;
@@ -64,7 +65,7 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
     let shared = Arc::new(Shared {
         clock,
         store,
-        caller: Caller::new(mock.address()),
+        handler: Handler::Http(Caller::new(mock.address())),
         live: plan.live.clone(),
         bell: Bell::default(),
         all_ended: Notify::new(),
@@ -90,7 +91,7 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
             loaded: load,
             arrivals,
             mock_late,
-            starved: shared.caller.starved(),
+            starved: shared.handler.starved(),
             transactions: shared.store.transactions(),
             samples,
         },
