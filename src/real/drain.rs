@@ -9,12 +9,13 @@ use tokio::task::JoinSet;
 use super::bell::Bell;
 use super::clock::Clock;
 use super::drive::{Live, Phase, Shared, drive};
+use super::listen::{listen, pass_on};
 use super::pg::{Schema, Store};
 use super::{Error, Handler};
 use crate::metrics::{Recorder, Tally};
 use crate::policy::Policy;
 use crate::rng::Seed;
-use crate::worker::{self, Worker};
+use crate::worker::{self, Wait, Worker};
 
 /// Workers on a queue.
 #[derive(Debug)]
@@ -57,7 +58,11 @@ pub async fn drain(schema: &Schema, crew: Crew, jobs: u64) -> Result<Drained, Er
     });
     let (phase, phases) = watch::channel(Phase::Run);
     let timekeeper = shared.clone();
-    let bell = tokio::spawn(async move { timekeeper.bell.keep_time(clock).await });
+    let mut others = JoinSet::new();
+    others.spawn(async move { timekeeper.bell.keep_time(clock).await });
+    if matches!(crew.workers.wait, Wait::Listen { .. }) {
+        others.spawn(pass_on(listen(schema).await?, shared.clone()));
+    }
     let began = clock.now();
     let mut workers = JoinSet::new();
     for id in 0..crew.workers.count {
@@ -70,7 +75,7 @@ pub async fn drain(schema: &Schema, crew: Crew, jobs: u64) -> Result<Drained, Er
     let took = clock.now().since(began);
     let _ = phase.send(Phase::Drain);
     let crew = workers.join_all().await;
-    bell.abort();
+    others.shutdown().await;
     let (_, tally) = Recorder::merge(crew.into_iter().map(|(recorder, _)| recorder).collect());
     let transactions = shared.store.transactions();
     shared.store.close().await;

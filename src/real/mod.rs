@@ -18,6 +18,7 @@ mod drain;
 mod drive;
 mod handler;
 mod http;
+mod listen;
 mod load;
 pub mod machine;
 mod mock;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use sqlx::Connection;
-use sqlx::postgres::{PgConnection, PgListener, PgPoolOptions};
+use sqlx::postgres::PgConnection;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -14,6 +14,7 @@ use super::clock::Clock;
 use super::drive::{Phase, Shared, drive};
 use super::handler::Handler;
 use super::http::Caller;
+use super::listen::{listen, pass_on};
 use super::load::Load;
 use super::machine;
 use super::mock::{Mock, refusals};
@@ -209,20 +210,5 @@ async fn join<T>(handle: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::J
     match handle {
         Some(handle) => handle.await,
         None => std::future::pending().await,
-    }
-}
-
-/// Subscribes to news of new jobs, before the first is put in.
-async fn listen(schema: &Schema) -> Result<PgListener, Error> {
-    let pool = PgPoolOptions::new().max_connections(1).connect_with(schema.options().clone()).await?;
-    let mut listener = PgListener::connect_with(&pool).await?;
-    listener.listen(schema.name()).await?;
-    Ok(listener)
-}
-
-/// Rings the bell at each notification. One that is lost with a connection costs no more than the workers' longest sleep.
-async fn pass_on(mut listener: PgListener, shared: Arc<Shared>) {
-    while listener.recv().await.is_ok() {
-        shared.bell.remind(shared.clock.now(), Duration::ZERO);
     }
 }

@@ -3,8 +3,9 @@
 //! * A lease is one row for a batch of jobs. A batch whose jobs all completed is settled by deleting that row; otherwise the
 //!   settled jobs are taken out of it.
 //! * A claim goes on from where the last one was (the mark), so that the dead rows behind it cost nothing, even while an old
-//!   transaction somewhere keeps them from being vacuumed. Every [`Mark::REST`], or ten times as long as that takes, and whenever a claim
-//!   found less than it asked for, the next one looks from the beginning: so long may a new job of higher priority be overlooked.
+//!   transaction somewhere keeps them from being vacuumed, and it passes the retries by while none can be due. Every
+//!   [`Mark::REST`], or ten times as long as that takes, after a settlement that scheduled a retry, and whenever a claim found less than it asked
+//!   for, one looks at everything, from the beginning: so long may a new job of higher priority, or another process's retry, be overlooked.
 //! * Each settlement carries its worker's number for it. One that is sent again, because its answer was lost, is carried out once.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,29 +32,33 @@ pub(super) struct Lease {
     mark: Mutex<Mark>,
 }
 
-/// Where the last claim ended.
+/// Where the last claim ended, and what is known of the retries.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     rank: i32,
     id: i64,
-    /// When a claim last looked from the beginning, and how long it took.
+    /// When a claim last looked at everything, from the beginning and at the retries, and how long it took.
     looked: Option<(Instant, Duration)>,
+    /// No retry is due before this, as far as this process knows.
+    no_retry_before: Option<Instant>,
+    /// The last settlement took whole leases: large ones are worth while.
+    whole: bool,
 }
 
 impl Default for Mark {
     fn default() -> Mark {
-        Mark { rank: i32::MIN, id: 0, looked: None }
+        Mark { rank: i32::MIN, id: 0, looked: None, no_retry_before: None, whole: true }
     }
 }
 
 impl Mark {
-    /// How long claims may go on from the mark before one looks from the beginning.
+    /// How long claims may go on from the mark before one looks at everything.
     const REST: Duration = Duration::from_millis(100);
 
-    /// Where the next claim is to begin.
-    fn next(&self, now: Instant) -> (i32, i64) {
+    /// Whether a claim of so many may go on from the mark and pass the retries by.
+    fn goes_on(&self, limit: u32, now: Instant) -> bool {
         let fresh = self.looked.is_some_and(|(at, took)| now.duration_since(at) < (took * 10).max(Mark::REST));
-        if fresh { (self.rank, self.id) } else { (i32::MIN, 0) }
+        fresh && self.no_retry_before.is_none_or(|at| now < at) && (self.whole || i64::from(limit) <= LEASE_SIZE)
     }
 }
 
@@ -65,47 +70,109 @@ impl Lease {
         limit: u32,
         lease: Duration,
     ) -> Result<Claimed, sqlx::Error> {
+        let mark = *self.mark.lock().expect("nobody panics while holding it");
+        let mut claims = match mark.goes_on(limit, Instant::now()) {
+            true => self.claim_new(connection, worker, limit, lease, mark).await?,
+            false => Vec::new(),
+        };
+        let rest = limit - claims.len() as u32;
+        let mut next_due = None;
+        if rest > 0 {
+            let all = self.claim_all(connection, worker, rest, lease).await?;
+            claims.extend(all.claims);
+            next_due = all.next_due;
+        }
+        Ok(Claimed { claims, next_due })
+    }
+
+    /// New jobs only, from the mark on.
+    async fn claim_new(
+        &self,
+        connection: &mut PgConnection,
+        worker: u32,
+        limit: u32,
+        lease: Duration,
+        mark: Mark,
+    ) -> Result<Vec<Claim>, sqlx::Error> {
+        let (limit, lease, worker) = (i64::from(limit), micros(lease), worker as i32);
+        let mut rows = sqlx::query_file!("src/real/pg/claim_new.sql", limit, lease, worker, mark.rank, mark.id)
+            .fetch_all(connection)
+            .await?;
+        rows.sort_unstable_by_key(|row| (row.rank, row.id));
+        if let Some(last) = rows.last() {
+            self.go_on((last.rank, last.id));
+            *self.left.lock().expect("nobody panics while holding it").entry(last.lease).or_default() += rows.len();
+        }
+        let claim = rows.into_iter().enumerate().map(|(place, row)| Claim {
+            job: JobId(row.id as u64),
+            token: Token(row.lease * PLACES + place as i64),
+            kind: row.kind.into(),
+            payload: row.payload.into(),
+            memory: memory(row.retries, row.max_retries, row.last_delay_ns, row.age_us),
+            lag: from_micros(row.lag_us),
+        });
+        Ok(claim.collect())
+    }
+
+    /// New jobs from the beginning, and retries that are due.
+    async fn claim_all(
+        &self,
+        connection: &mut PgConnection,
+        worker: u32,
+        limit: u32,
+        lease: Duration,
+    ) -> Result<Claimed, sqlx::Error> {
         let began = Instant::now();
-        let (rank, id) = self.mark.lock().expect("nobody panics while holding it").next(began);
-        let rows =
-            sqlx::query_file!("src/real/pg/claim.sql", i64::from(limit), micros(lease), worker as i32, LEASE_SIZE, rank, id)
-                .fetch_all(connection)
-                .await?;
+        let (limit, lease, worker) = (i64::from(limit), micros(lease), worker as i32);
+        let rows = sqlx::query_file!("src/real/pg/claim.sql", limit, lease, worker, LEASE_SIZE, i32::MIN, 0_i64)
+            .fetch_all(connection)
+            .await?;
         let next_due = rows.first().and_then(|row| row.next_due_us).map(from_micros);
-        let taken = rows.iter().filter(|row| row.lease.is_some()).count();
-        let fresh = rows.iter().filter(|row| row.is_fresh == Some(true));
-        let reached = fresh.filter_map(|row| Some((row.rank?, row.id?))).max().unwrap_or((rank, id));
-        self.move_mark(began, (rank, id), (taken >= limit as usize).then_some(reached));
         let mut left = self.left.lock().expect("nobody panics while holding it");
+        let mut reached = None;
+        let mut retries = false;
         let claims = rows.into_iter().filter_map(|row| {
             let lease = row.lease?;
             *left.entry(lease).or_default() += 1;
+            match row.is_fresh? {
+                true => reached = reached.max(Some((row.rank?, row.id?))),
+                false => retries = true,
+            }
             Some(Claim {
                 job: JobId(row.id? as u64),
                 token: Token(lease * PLACES + row.place? % LEASE_SIZE),
                 kind: row.kind?.into(),
                 payload: row.payload?.into(),
-                memory: Memory {
-                    retries: row.retries? as u32,
-                    max_retries: row.max_retries? as u32,
-                    last_delay: row.last_delay_ns.map(|ns| Duration::from_nanos(ns.max(0) as u64)),
-                    age: from_micros(row.age_us?),
-                },
+                memory: memory(row.retries?, row.max_retries?, row.last_delay_ns, row.age_us?),
                 lag: from_micros(row.lag_us?),
             })
         });
-        Ok(Claimed { claims: claims.collect(), next_due })
+        let claims: Vec<Claim> = claims.collect();
+        drop(left);
+        // Where retries were due there may be more of them, and where fewer jobs than asked for were found the queue may be empty: then
+        // the next claim looks at everything too.
+        let full = claims.len() as i64 == limit && !retries;
+        self.look(began, reached.filter(|_| full), next_due);
+        Ok(Claimed { claims, next_due })
     }
 
-    /// Remembers how far a full claim got; after a short one the next begins at the beginning.
-    fn move_mark(&self, began: Instant, from: (i32, i64), reached: Option<(i32, i64)>) {
+    /// A claim from the mark got so far.
+    fn go_on(&self, reached: (i32, i64)) {
         let mut mark = self.mark.lock().expect("nobody panics while holding it");
-        match reached {
-            None => *mark = Mark::default(),
-            Some((rank, id)) if from.0 == i32::MIN => *mark = Mark { rank, id, looked: Some((began, began.elapsed())) },
-            Some(reached) if reached > (mark.rank, mark.id) => (mark.rank, mark.id) = reached,
-            Some(_) => {}
+        if reached > (mark.rank, mark.id) {
+            (mark.rank, mark.id) = reached;
         }
+    }
+
+    /// A claim looked at everything and got so far; `None` if there is no going on from there.
+    fn look(&self, began: Instant, reached: Option<(i32, i64)>, next_due: Option<Duration>) {
+        let mut mark = self.mark.lock().expect("nobody panics while holding it");
+        let Some((rank, id)) = reached else {
+            mark.looked = None;
+            return;
+        };
+        mark.no_retry_before = next_due.map(|after| began + after);
+        (mark.rank, mark.id, mark.looked) = (rank, id, Some((began, began.elapsed())));
     }
 
     pub(super) async fn settle(
@@ -122,6 +189,12 @@ impl Lease {
             false => settle(connection, worker, number, settlements).await?,
         };
         self.forget(&leases);
+        let mut mark = self.mark.lock().expect("nobody panics while holding it");
+        mark.whole = whole;
+        if settlements.iter().any(|settlement| matches!(settlement.how, How::Retry { .. } | How::Release)) {
+            // When it is due is the server's to know; the next claim looks.
+            mark.looked = None;
+        }
         Ok(settled)
     }
 
@@ -157,6 +230,15 @@ impl Lease {
     pub(super) async fn reap(&self, connection: &mut PgConnection) -> Result<(u64, u64), sqlx::Error> {
         let reaped = sqlx::query_file!("src/real/pg/reap.sql").fetch_one(connection).await?;
         Ok((reaped.returned as u64, reaped.discarded as u64))
+    }
+}
+
+fn memory(retries: i32, max_retries: i32, last_delay_ns: Option<i64>, age_us: i64) -> Memory {
+    Memory {
+        retries: retries as u32,
+        max_retries: max_retries as u32,
+        last_delay: last_delay_ns.map(|ns| Duration::from_nanos(ns.max(0) as u64)),
+        age: from_micros(age_us),
     }
 }
 
