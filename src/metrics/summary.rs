@@ -12,8 +12,7 @@ use serde::Serialize;
 use super::limit::limit;
 use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram};
 use crate::call::Outcome;
-use crate::job::State;
-use crate::policy::Why;
+use crate::job::{State, Why};
 use crate::time::{Instant, Window};
 
 /// What a fold must be told of the scenario.

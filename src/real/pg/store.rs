@@ -14,8 +14,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{Connection, PgTransaction};
 
 use super::{Error, Schema};
-use crate::job::{JobId, Memory, State};
-use crate::policy::Why;
+use crate::job::{JobId, Memory, State, Why};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::time::nanos;
 use crate::worker;
