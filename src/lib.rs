@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod policy;
 pub mod queue;
 #[cfg(feature = "real")]
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]
 pub mod real;
 pub mod report;
 pub mod rng;
