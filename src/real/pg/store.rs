@@ -152,7 +152,7 @@ impl Store {
         Ok((ends.len() as u64 - discarded, discarded))
     }
 
-    /// The channel on which [`insert`](Store::insert) tells of new jobs, if it is asked to.
+    /// The channel on which new jobs are told of, to workers that listen.
     pub fn channel(&self) -> &str {
         &self.channel
     }
