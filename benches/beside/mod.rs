@@ -39,8 +39,8 @@ impl Medians {
     /// Prints how many times as long `ours` took as `limit`, unless a filter left one of them out.
     pub fn ratio(&self, ours: &str, limit: &str) {
         if let (Some(our_time), Some(limit_time)) = (self.get(ours), self.get(limit)) {
-            let (our_ns, limit_ns) = (our_time * 1e9, limit_time * 1e9);
-            println!("{ours}: {our_ns:.1} ns beside {limit_ns:.1} ns · ratio: ours {:.2}x of {limit}", our_time / limit_time);
+            let (ours_shown, limit_shown) = (shown(our_time), shown(limit_time));
+            println!("{ours}: {ours_shown} beside {limit_shown} · ratio: ours {:.2}x of {limit}", our_time / limit_time);
         }
     }
 }
@@ -52,6 +52,10 @@ pub fn time<T>(times: u64, mut work: impl FnMut(u64) -> T) -> Duration {
         std::hint::black_box(work(n));
     }
     began.elapsed()
+}
+
+fn shown(seconds: f64) -> String {
+    if seconds < 1e-6 { format!("{:.1}ns", seconds * 1e9) } else { format!("{:.1?}", Duration::from_secs_f64(seconds)) }
 }
 
 /// The median of the long samples: short ones, from the warm-up, time the clock as well.
