@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::time::Duration;
 
-use beside::{Medians, time};
+use beside::{Pair, time};
 use criterion::Criterion;
 use simq::call::{Call, Reply};
 use simq::dist::Dist;
@@ -23,34 +23,26 @@ const WORK: Duration = Duration::from_millis(10);
 /// One call in this time is what the servers can do.
 const GAP: Duration = Duration::from_micros(10_000 / SERVERS as u64);
 
-const OURS: &str = "admit";
-const HEAP: &str = "a bare heap's pop and push";
-const HEAP_AND_DRAWS: &str = "a heap's pop and push with two keyed draws";
-
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let mut medians = Medians::default();
     let mut group = criterion.benchmark_group("downstream");
     let mut traffic = Traffic::new();
-    medians.bench(&mut group, OURS, |times| {
-        let took = time(times, |_| traffic.call());
-        traffic.check();
-        took
-    });
     let mut heap: BinaryHeap<Reverse<u64>> = (0..u64::from(SERVERS)).map(Reverse).collect();
-    medians.bench(&mut group, HEAP, |times| time(times, |n| turn(&mut heap, n)));
+    let bare = Pair::bench(&mut group, "admit", "a bare heap's pop and push", |times| {
+        [traffic.calls(times), time(times, |n| turn(&mut heap, n))]
+    });
     let seed = black_box(Seed(1));
-    medians.bench(&mut group, HEAP_AND_DRAWS, |times| {
-        time(times, |n| {
+    let drawn = Pair::bench(&mut group, "admit again", "a heap's pop and push with two keyed draws", |times| {
+        let limit = time(times, |n| {
             let work = seed.draw(Stream::Service, JobId(n), 1).unit();
             let fails = seed.draw(Stream::Fault, JobId(n), 1).happens(0.01);
             (turn(&mut heap, n), work, fails)
-        })
+        });
+        [traffic.calls(times), limit]
     });
     group.finish();
     criterion.final_summary();
-    medians.ratio(OURS, HEAP);
-    medians.ratio(OURS, HEAP_AND_DRAWS);
+    [bare, drawn].iter().flatten().for_each(|pair| pair.tell(None));
 }
 
 /// The earliest leaves, and comes back later than all others.
@@ -100,6 +92,12 @@ impl Traffic {
         self.next += 1;
         self.now = self.now + GAP;
         self.last
+    }
+
+    fn calls(&mut self, times: u64) -> Duration {
+        let took = time(times, |_| self.call());
+        self.check();
+        took
     }
 
     /// The queue is neither empty nor full.

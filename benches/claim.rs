@@ -9,7 +9,7 @@ mod beside;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use beside::{Medians, time};
+use beside::{Pair, time};
 use criterion::{Criterion, SamplingMode, Throughput};
 use simq::queue::{ClaimMode, How, Settlement};
 use simq::real::pg::throwaway::{Options, Throwaway};
@@ -42,7 +42,6 @@ const BARE_SETTLE: &str = "DELETE FROM bare USING unnest($1::bigint[]) AS settle
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let mut medians = Medians::default();
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     let guard = Some(PathBuf::from(env!("CARGO_BIN_EXE_simq")));
     let options = Options { guard, ..Options::default() };
@@ -50,35 +49,18 @@ fn main() {
     let mut bench = runtime.block_on(Bench::open(&server));
     let mut group = criterion.benchmark_group("claim");
     group.sample_size(20).sampling_mode(SamplingMode::Flat);
+    let mut pairs = Vec::new();
     for batch in BATCHES {
         group.throughput(Throughput::Elements(u64::from(batch)));
-        medians.bench(&mut group, &by_hand(batch), |times| bench.bare(&runtime, times, batch));
-        medians.bench(&mut group, &engine(batch), |times| bench.engine(&runtime, times, batch));
+        let name = format!("claim and settle, batches of {batch}");
+        let run = |times| [bench.engine(&runtime, times, batch), bench.bare(&runtime, times, batch)];
+        pairs.extend(Pair::bench(&mut group, &name, "the time of SQL by hand", run).map(|pair| (pair, batch)));
     }
     group.finish();
     criterion.final_summary();
-    for batch in BATCHES {
-        tell(&medians, batch);
-    }
+    pairs.iter().for_each(|(pair, batch)| pair.tell(Some((u64::from(*batch), "jobs"))));
     runtime.block_on(bench.store.close());
     runtime.block_on(server.stop()).expect("the server stops");
-}
-
-fn engine(batch: u32) -> String {
-    format!("engine, batches of {batch}")
-}
-
-fn by_hand(batch: u32) -> String {
-    format!("by hand, batches of {batch}")
-}
-
-fn tell(medians: &Medians, batch: u32) {
-    for name in [engine(batch), by_hand(batch)] {
-        if let Some(seconds) = medians.get(&name) {
-            println!("{name}: {:.0} jobs/s", f64::from(batch) / seconds);
-        }
-    }
-    medians.ratio(&engine(batch), &by_hand(batch));
 }
 
 /// The engine's table and a bare one, and a connection to each.

@@ -7,36 +7,33 @@ mod beside;
 use std::hint::black_box;
 use std::time::Duration;
 
-use beside::{Medians, time};
+use beside::{Pair, time};
 use criterion::Criterion;
 use simq::call::Outcome;
 use simq::job::{JobId, Memory};
 use simq::policy::{Backoff, Jitter, Policy, RetryAfter};
 use simq::rng::{Seed, Stream};
 
-const LIMIT: &str = "one keyed draw";
-
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let mut medians = Medians::default();
     let mut group = criterion.benchmark_group("decide");
     let seed = black_box(Seed(1));
-    medians.bench(&mut group, LIMIT, |times| time(times, |n| seed.draw(Stream::Jitter, JobId(n), 1).unit()));
-    let policies = policies();
-    for (name, policy) in &policies {
-        medians.bench(&mut group, name, |times| {
-            time(times, |n| {
-                let memory = memory(n);
-                let mut draw = seed.draw(Stream::Jitter, JobId(n), memory.attempt());
-                policy.decide(&memory, &black_box(Outcome::status(503)), &mut draw)
+    let pairs: Vec<Pair> = policies()
+        .into_iter()
+        .filter_map(|(name, policy)| {
+            Pair::bench(&mut group, name, "one keyed draw", |times| {
+                let ours = time(times, |n| {
+                    let memory = memory(n);
+                    let mut draw = seed.draw(Stream::Jitter, JobId(n), memory.attempt());
+                    policy.decide(&memory, &black_box(Outcome::status(503)), &mut draw)
+                });
+                [ours, time(times, |n| seed.draw(Stream::Jitter, JobId(n), memory(n).attempt()).unit())]
             })
-        });
-    }
+        })
+        .collect();
     group.finish();
     criterion.final_summary();
-    for (name, _) in &policies {
-        medians.ratio(name, LIMIT);
-    }
+    pairs.iter().for_each(|pair| pair.tell(None));
 }
 
 /// A job that has failed before, one to eight times.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beside::{Medians, time};
+use beside::{Pair, time};
 use criterion::{Criterion, Throughput};
 use simq::call::Outcome;
 use simq::job::{JobId, Memory};
@@ -23,25 +23,25 @@ const JOBS: u64 = 1000;
 const SLOTS: u32 = 10;
 const STEP: Duration = Duration::from_micros(100);
 
-const WATCHED: &str = "a worker and its recorder";
-const ALONE: &str = "the worker alone";
-
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
-    let mut medians = Medians::default();
     let events = script();
+    let count = events.len() as u64;
     let mut group = criterion.benchmark_group("worker_step");
-    group.throughput(Throughput::Elements(events.len() as u64));
-    medians.bench(&mut group, ALONE, |times| (0..times).map(|_| live(&events, &mut ())).sum());
-    medians.bench(&mut group, WATCHED, |times| (0..times).map(|_| live(&events, &mut Recorder::default())).sum());
+    group.throughput(Throughput::Elements(count));
+    let pair = Pair::bench(&mut group, "a worker and its recorder", "the worker alone", |times| {
+        let (mut watched, mut alone) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..times {
+            watched += live(&events, &mut Recorder::default());
+            alone += live(&events, &mut ());
+        }
+        [watched, alone]
+    });
     group.finish();
     criterion.final_summary();
-    for name in [ALONE, WATCHED] {
-        if let Some(seconds) = medians.get(name) {
-            println!("{name}: {:.2} million events a second", events.len() as f64 / seconds / 1e6);
-        }
+    if let Some(pair) = pair {
+        pair.tell(Some((count, "events")));
     }
-    medians.ratio(WATCHED, ALONE);
 }
 
 /// A worker's life, event by event. Making and dropping the events, the worker and the sink is not timed, but what the sink keeps is.

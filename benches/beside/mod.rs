@@ -1,47 +1,57 @@
-//! What is measured, and what it is measured beside: medians of one run, and their ratios.
+//! What is measured, and what it is measured beside.
 //!
 //! A figure alone says more of the machine than of simq. So each bench also times a raw limit, the least that the task
-//! could cost, and ends with a line such as `ratio: ours 1.8x of one keyed draw`.
+//! could cost, and ends with a line such as `ratio: ours 1.8x of one keyed draw`. The two are timed in turn, sample by
+//! sample, and the ratio is the median of the samples' own: what else the machine does meanwhile befalls both.
 
 #![allow(clippy::disallowed_types, reason = "a bench reads the machine's clock")]
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use criterion::BenchmarkGroup;
 use criterion::measurement::WallTime;
 
-/// The medians so far, in seconds per iteration.
-#[derive(Default)]
-pub struct Medians(BTreeMap<String, f64>);
+/// Something of ours beside its limit.
+pub struct Pair {
+    names: [String; 2],
+    seconds: [f64; 2],
+    ratio: f64,
+}
 
-impl Medians {
-    /// Benches `run`, which does its work so many times and says how long that took.
-    pub fn bench(&mut self, group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMut(u64) -> Duration) {
-        let mut samples: Vec<(u64, f64)> = Vec::new();
-        group.bench_function(name, |bencher| {
+impl Pair {
+    /// Benches `run`, which does its work so many times and says how long that took, and how long the limit took for as many.
+    /// `None` if a filter left it out. Criterion's own figures are those of ours.
+    pub fn bench(
+        group: &mut BenchmarkGroup<'_, WallTime>,
+        ours: &str,
+        limit: &str,
+        mut run: impl FnMut(u64) -> [Duration; 2],
+    ) -> Option<Pair> {
+        let mut samples: Vec<(u64, [Duration; 2])> = Vec::new();
+        group.bench_function(ours, |bencher| {
             bencher.iter_custom(|times| {
                 let took = run(times);
-                samples.push((times, took.as_secs_f64() / times as f64));
-                took
+                samples.push((times, took));
+                took[0]
             });
         });
-        if let Some(median) = median(samples) {
-            self.0.insert(name.to_owned(), median);
-        }
+        // Short samples are from the warm-up, and time the clock as well.
+        let longest = samples.iter().map(|(times, _)| *times).max()?;
+        samples.retain(|(times, _)| times * 2 >= longest);
+        let each = |which: usize| median(samples.iter().map(|(times, took)| took[which].as_secs_f64() / *times as f64));
+        let ratio = median(samples.iter().map(|(_, [ours, limit])| ours.as_secs_f64() / limit.as_secs_f64()));
+        Some(Pair { names: [ours.to_owned(), limit.to_owned()], seconds: [each(0), each(1)], ratio })
     }
 
-    /// Seconds per iteration of the bench of this name; `None` if a filter left it out.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.0.get(name).copied()
-    }
-
-    /// Prints how many times as long `ours` took as `limit`, unless a filter left one of them out.
-    pub fn ratio(&self, ours: &str, limit: &str) {
-        if let (Some(our_time), Some(limit_time)) = (self.get(ours), self.get(limit)) {
-            let (ours_shown, limit_shown) = (shown(our_time), shown(limit_time));
-            println!("{ours}: {ours_shown} beside {limit_shown} · ratio: ours {:.2}x of {limit}", our_time / limit_time);
-        }
+    /// Prints both medians, each also as the rate of `units` if there are that many in an iteration, and the ratio.
+    pub fn tell(&self, units: Option<(u64, &str)>) {
+        let shown = |seconds: f64| match units {
+            None => format!("{:.1} ns", seconds * 1e9),
+            Some((count, unit)) => format!("{:.0} {unit}/s", count as f64 / seconds),
+        };
+        let [ours, limit] = &self.names;
+        let [our_time, limit_time] = self.seconds.map(shown);
+        println!("{ours}: {our_time} beside {limit_time} · ratio: ours {:.2}x of {limit}", self.ratio);
     }
 }
 
@@ -54,14 +64,8 @@ pub fn time<T>(times: u64, mut work: impl FnMut(u64) -> T) -> Duration {
     began.elapsed()
 }
 
-fn shown(seconds: f64) -> String {
-    if seconds < 1e-6 { format!("{:.1}ns", seconds * 1e9) } else { format!("{:.1?}", Duration::from_secs_f64(seconds)) }
-}
-
-/// The median of the long samples: short ones, from the warm-up, time the clock as well.
-fn median(samples: Vec<(u64, f64)>) -> Option<f64> {
-    let longest = samples.iter().map(|(times, _)| *times).max()?;
-    let mut kept: Vec<f64> = samples.into_iter().filter(|(times, _)| times * 2 >= longest).map(|(_, seconds)| seconds).collect();
-    kept.sort_by(f64::total_cmp);
-    Some(kept[kept.len() / 2])
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
