@@ -1,5 +1,5 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::disallowed_types, clippy::disallowed_methods, reason = "a test may panic and wait")]
 
 mod cluster;
 mod herd;
@@ -7,3 +7,4 @@ mod postgres;
 mod processes;
 mod reports;
 mod scenario_errors;
+mod tidy;

@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use sqlx::PgTransaction;
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::Postgres;
-
+use super::connections::Lent;
 use super::settlement::{delay_ns, failure, why, word};
 use super::store::from_micros;
 use crate::job::{JobId, Memory};
@@ -26,20 +23,22 @@ pub(super) struct Article {
 #[derive(Debug, Default)]
 struct Open {
     claims: i64,
-    transactions: BTreeMap<Token, PgTransaction<'static>>,
+    /// Each with a transaction that has claimed a job.
+    transactions: BTreeMap<Token, Lent>,
 }
 
 impl Article {
-    pub(super) async fn claim(&self, connection: PoolConnection<Postgres>) -> Result<Claimed, sqlx::Error> {
-        let mut transaction = PgTransaction::begin(connection, None).await?;
-        let Some(row) = sqlx::query_file!("src/real/pg/article/claim.sql").fetch_optional(&mut *transaction).await? else {
-            transaction.rollback().await?;
+    pub(super) async fn claim(&self, mut connection: Lent) -> Result<Claimed, sqlx::Error> {
+        sqlx::query("BEGIN").execute(&mut *connection).await?;
+        let Some(row) = sqlx::query_file!("src/real/pg/article/claim.sql").fetch_optional(&mut *connection).await? else {
+            sqlx::query("ROLLBACK").execute(&mut *connection).await?;
+            connection.give_back();
             return Ok(Claimed::default());
         };
-        sqlx::query_file!("src/real/pg/article/begin.sql", row.id).execute(&mut *transaction).await?;
+        sqlx::query_file!("src/real/pg/article/begin.sql", row.id).execute(&mut *connection).await?;
         let claim = Claim {
             job: JobId(row.id as u64),
-            token: self.keep(transaction),
+            token: self.keep(connection),
             kind: row.kind.into(),
             payload: row.payload.into(),
             memory: Memory {
@@ -67,12 +66,12 @@ impl Article {
         all
     }
 
-    /// Rolls back whatever is open.
+    /// Closes the connections that hold a transaction; the server rolls it back.
     pub(super) fn abandon(&self) {
         drop(std::mem::take(&mut *self.open.lock().expect("nobody panics while holding it")));
     }
 
-    fn keep(&self, transaction: PgTransaction<'static>) -> Token {
+    fn keep(&self, transaction: Lent) -> Token {
         let mut open = self.open.lock().expect("nobody panics while holding it");
         open.claims += 1;
         let token = Token(open.claims);
@@ -80,12 +79,12 @@ impl Article {
         token
     }
 
-    fn take(&self, token: Token) -> Option<PgTransaction<'static>> {
+    fn take(&self, token: Token) -> Option<Lent> {
         self.open.lock().expect("nobody panics while holding it").transactions.remove(&token)
     }
 }
 
-async fn settle(mut transaction: PgTransaction<'static>, settlement: &Settlement) -> Result<(), sqlx::Error> {
+async fn settle(mut connection: Lent, settlement: &Settlement) -> Result<(), sqlx::Error> {
     let how = &settlement.how;
     sqlx::query_file!(
         "src/real/pg/article/settle.sql",
@@ -95,7 +94,9 @@ async fn settle(mut transaction: PgTransaction<'static>, settlement: &Settlement
         why(how),
         failure(how)
     )
-    .execute(&mut *transaction)
+    .execute(&mut *connection)
     .await?;
-    transaction.commit().await
+    sqlx::query("COMMIT").execute(&mut *connection).await?;
+    connection.give_back();
+    Ok(())
 }

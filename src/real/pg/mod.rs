@@ -5,6 +5,7 @@
 //! user's can be lent to it, and two runs in one database do not meet.
 
 mod article;
+mod connections;
 mod facts;
 mod lease;
 mod producer;

@@ -7,8 +7,7 @@ use sqlx::postgres::PgConnection;
 
 use super::Schema;
 use super::store::from_micros;
-use crate::job::{JobId, State};
-use crate::policy::Why;
+use crate::job::{JobId, State, Why};
 use crate::queue::ClaimMode;
 use crate::workload::{Group, Job};
 

@@ -1,6 +1,6 @@
 //! Settlements as the columns that the statements take.
 
-use crate::policy::Why;
+use crate::job::Why;
 use crate::queue::How;
 use crate::time::nanos;
 

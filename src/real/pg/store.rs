@@ -6,9 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::{PgPool, PgPoolOptions};
-
 use super::article::Article;
+use super::connections::Connections;
 use super::lease::Lease;
 use super::{Error, Schema};
 use crate::job::JobId;
@@ -18,7 +17,7 @@ use crate::worker;
 /// Jobs in Postgres.
 #[derive(Debug)]
 pub struct Store {
-    pool: PgPool,
+    connections: Connections,
     mode: Mode,
     transactions: AtomicU64,
 }
@@ -35,21 +34,12 @@ impl Store {
     /// # Errors
     /// If the database can't be reached, or has too few connections left.
     pub async fn open(schema: &Schema, workers: &worker::Settings) -> Result<Store, Error> {
-        let pool = PgPoolOptions::new()
-            .max_connections(workers.connections)
-            .min_connections(workers.connections)
-            .acquire_timeout(Duration::from_secs(30))
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .connect_with(schema.options().clone())
-            .await
-            .map_err(Error::Unreachable)?;
+        let connections = Connections::open(schema.options(), workers.connections).await.map_err(Error::Unreachable)?;
         let mode = match workers.claim {
             ClaimMode::Lease => Mode::Lease(Lease::default()),
             ClaimMode::Transaction => Mode::Transaction(Article::default()),
         };
-        Ok(Store { pool, mode, transactions: AtomicU64::new(0) })
+        Ok(Store { connections, mode, transactions: AtomicU64::new(0) })
     }
 
     /// Transactions begun for the workers so far.
@@ -62,10 +52,14 @@ impl Store {
     /// # Errors
     /// Whatever the database says. Jobs may have been claimed all the same; their leases will expire.
     pub async fn claim(&self, worker: u32, limit: u32, lease: Duration) -> Result<Claimed, sqlx::Error> {
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.connections.take().await?;
         self.count();
         match &self.mode {
-            Mode::Lease(leases) => leases.claim(&mut connection, worker, limit, lease).await,
+            Mode::Lease(leases) => {
+                let claimed = leases.claim(&mut connection, worker, limit, lease).await?;
+                connection.give_back();
+                Ok(claimed)
+            }
             Mode::Transaction(article) => article.claim(connection).await,
         }
     }
@@ -78,9 +72,11 @@ impl Store {
     pub async fn settle(&self, worker: u32, number: u64, settlements: &[Settlement]) -> Result<Settled, sqlx::Error> {
         match &self.mode {
             Mode::Lease(leases) => {
-                let mut connection = self.pool.acquire().await?;
+                let mut connection = self.connections.take().await?;
                 self.count();
-                leases.settle(&mut connection, worker, number, settlements).await
+                let settled = leases.settle(&mut connection, worker, number, settlements).await?;
+                connection.give_back();
+                Ok(settled)
             }
             Mode::Transaction(article) => Ok(article.settle(settlements).await),
         }
@@ -95,9 +91,11 @@ impl Store {
         match &self.mode {
             Mode::Transaction(_) => Ok(Vec::new()),
             Mode::Lease(leases) => {
-                let mut connection = self.pool.acquire().await?;
+                let mut connection = self.connections.take().await?;
                 self.count();
-                leases.extend(&mut connection, claims, lease).await
+                let lost = leases.extend(&mut connection, claims, lease).await?;
+                connection.give_back();
+                Ok(lost)
             }
         }
     }
@@ -110,9 +108,11 @@ impl Store {
         match &self.mode {
             Mode::Transaction(_) => Ok((0, 0)),
             Mode::Lease(leases) => {
-                let mut connection = self.pool.acquire().await?;
+                let mut connection = self.connections.take().await?;
                 self.count();
-                leases.reap(&mut connection).await
+                let reaped = leases.reap(&mut connection).await?;
+                connection.give_back();
+                Ok(reaped)
             }
         }
     }
@@ -122,7 +122,7 @@ impl Store {
         if let Mode::Transaction(article) = &self.mode {
             article.abandon();
         }
-        self.pool.close().await;
+        self.connections.close().await;
     }
 
     fn count(&self) {
