@@ -1,7 +1,9 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bench;
 mod cluster;
+mod conformance;
 mod herd;
 mod postgres;
 mod processes;
