@@ -147,8 +147,7 @@ impl<'a> Pair<'a> {
     }
 
     async fn claim(&mut self, limit: u32, lease: Duration) -> Result<(), TestCaseError> {
-        let (memory, postgres) =
-            (self.memory.claim(self.now, limit, lease), self.postgres.claim(0, limit, lease).await.unwrap());
+        let (memory, postgres) = (self.memory.claim(self.now, limit, lease), self.postgres.claim(0, limit, lease).await.unwrap());
         prop_assert_eq!(seen(&memory), seen(&postgres));
         for (memory, postgres) in memory.claims.iter().zip(&postgres.claims) {
             let may_retry = memory.memory.retries < memory.memory.max_retries;

@@ -4,8 +4,13 @@
 mod bench;
 mod cluster;
 mod conformance;
+mod crash;
 mod herd;
+mod play;
 mod postgres;
 mod processes;
+mod replay;
 mod reports;
+mod runs;
 mod scenario_errors;
+mod store;
