@@ -48,6 +48,11 @@ pub enum Error {
 /// # Errors
 /// [`Error::Url`] if it is not one.
 pub fn parse_url(url: &str) -> Result<PgConnectOptions, Error> {
+    // sqlx would take any scheme, and look for a Postgres where the URL says that there is none.
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    if let Some(other) = scheme.filter(|scheme| !matches!(*scheme, "postgres" | "postgresql")) {
+        return Err(Error::Url(sqlx::Error::Configuration(format!("its scheme is `{other}`").into())));
+    }
     let options: PgConnectOptions = url.parse().map_err(Error::Url)?;
     Ok(options.application_name("simq"))
 }
