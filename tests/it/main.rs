@@ -1,7 +1,9 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod article;
 mod bench;
+mod cli_run;
 mod cluster;
 mod conformance;
 mod crash;
