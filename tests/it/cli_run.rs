@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::cluster;
+use crate::play::eventually;
 use crate::postgres::Place;
 use crate::processes::{signal, until};
 
@@ -26,6 +27,9 @@ const ENDLESS: &str = "name = 'endless'\nhorizon = '1h'\n\
     [[jobs]]\ntype = 'email'\ncount = 40\n\
     [downstream]\nservers = 20\nqueue = 100\nerror_rate = 0.5\nlatency = { kind = 'constant', value = '5ms' }\n\
     [policy.slow]\nkind = 'constant'\ndelay = '10m'\n[policy.next]\nkind = 'none'\n";
+
+/// What its jobs are like when each has been tried once.
+const NONE_UNDER_WAY: &str = "bool_or(status = 'retryable') AND bool_and(status IN ('retryable', 'completed'))";
 
 /// A folder for a scenario, its report and the throwaway server.
 struct Desk {
@@ -233,6 +237,21 @@ async fn database_url_is_honoured_and_its_schemas_are_gone_afterwards() {
     desk.place.assert_clean();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_c_takes_the_schema_out_of_a_lent_database() {
+    let database = cluster::database().await;
+    let desk = Desk::new();
+    let mut simq = desk.run(ENDLESS);
+    simq.args(with_database(database.to_url_lossy().as_str())).stdout(Stdio::null()).stderr(Stdio::piped());
+    let simq = simq.spawn().unwrap();
+    jobs_are(&database, NONE_UNDER_WAY).await;
+    signal(simq.id(), Signal::INT);
+    let (code, err) = end(simq);
+    assert_eq!(code, Some(130), "{err}");
+    assert_eq!(schemas(&database).await, [""; 0]);
+    assert_eq!(desk.rows("summary.csv")[0]["partial"], "true");
+}
+
 #[tokio::test]
 async fn kept_schemas_are_named_at_the_next_run_and_left_alone() {
     let database = cluster::database().await;
@@ -323,23 +342,27 @@ async fn after_a_sigkill_the_server_goes_too_and_the_next_run_works() {
 
 /// A run of the endless scenario, in which jobs have failed and wait.
 async fn in_mid_run(desk: &Desk) -> Child {
-    started(desk, ENDLESS, "bool_or(status = 'retryable') AND bool_and(status IN ('retryable', 'completed'))").await
+    started(desk, ENDLESS, NONE_UNDER_WAY).await
 }
 
-/// A run of this scenario whose jobs are as the condition says.
+/// A run of this scenario, on a throwaway server, whose jobs are as the condition says.
 async fn started(desk: &Desk, scenario: &str, condition: &str) -> Child {
     let simq = desk.run(scenario).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let directory = until("the server", || desk.place.directories().pop());
     let options = PgConnectOptions::new_without_pgpass().socket(directory).username("simq").database("postgres");
-    let options = options.ssl_mode(PgSslMode::Disable);
-    crate::play::eventually("the run to be under way", async || {
-        let mut connection = PgConnection::connect_with(&options).await.ok()?;
+    jobs_are(&options.ssl_mode(PgSslMode::Disable), condition).await;
+    simq
+}
+
+/// Waits until a run in this database is so far that the condition holds of its jobs.
+async fn jobs_are(database: &PgConnectOptions, condition: &str) {
+    eventually("the run to be under way", async || {
+        let mut connection = PgConnection::connect_with(database).await.ok()?;
         let schema = schemas_of(&mut connection).await.pop()?;
         let query = sqlx::AssertSqlSafe(format!("SELECT coalesce({condition}, false) FROM {schema}.jobs"));
         sqlx::query_scalar::<_, bool>(query).fetch_one(&mut connection).await.ok()?.then_some(())
     })
     .await;
-    simq
 }
 
 /// The exit code and what was said on stderr, to its end.

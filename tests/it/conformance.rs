@@ -11,6 +11,7 @@ use simq::policy::Why;
 use simq::queue::{ClaimMode, Claimed, How, MemoryRow, MemoryStore, Settlement, Token};
 use simq::real::pg::Store;
 use simq::time::Instant;
+use tokio::sync::Mutex;
 
 use crate::bench::{Bench, MINUTE, New};
 
@@ -77,6 +78,9 @@ struct Pair<'a> {
 
 /// What must be equal of a claim: times in whole minutes, since the script's time goes by minutes.
 type Seen = (u64, u32, u32, Option<Duration>, u64, u64);
+
+/// What must be equal of a row: number, state, retries, why it was given up, last delay in nanoseconds.
+type Row = (i64, String, i32, Option<String>, Option<i64>);
 
 fn seen(claimed: &Claimed) -> (Vec<Seen>, Option<u64>) {
     let minutes = |duration: Duration| duration.as_secs() / 60;
@@ -186,11 +190,10 @@ impl<'a> Pair<'a> {
     }
 
     async fn compare_rows(&mut self) -> Result<(), TestCaseError> {
-        let rows: Vec<(i64, String, i32, Option<String>, Option<i64>)> =
-            sqlx::query_as("SELECT id, status, retries, discarded_why, last_delay_ns FROM jobs ORDER BY id")
-                .fetch_all(&mut self.bench.connection)
-                .await
-                .unwrap();
+        let rows: Vec<Row> = sqlx::query_as("SELECT id, status, retries, discarded_why, last_delay_ns FROM jobs ORDER BY id")
+            .fetch_all(&mut self.bench.connection)
+            .await
+            .unwrap();
         let expected = self.memory.rows().iter().map(|(id, row)| {
             let why = row.why.map(|why| if why == Why::Permanent { "permanent" } else { "exhausted" }.to_owned());
             let delay = row.last_delay.map(|delay| delay.as_nanos() as i64);
@@ -216,14 +219,14 @@ fn how(ending: Ending, may_retry: bool) -> How {
 /// A schema in Postgres for many scripts.
 struct Stage {
     runtime: tokio::runtime::Runtime,
-    bench: RefCell<Bench>,
+    bench: Mutex<Bench>,
     mode: ClaimMode,
 }
 
 impl Stage {
     fn new(mode: ClaimMode) -> Stage {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let bench = RefCell::new(runtime.block_on(Bench::new()));
+        let bench = Mutex::new(runtime.block_on(Bench::new()));
         Stage { runtime, bench, mode }
     }
 
@@ -238,7 +241,7 @@ impl Stage {
         let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
         let result = runner.run(&prop::collection::vec(step, 20..40), |script| {
             self.runtime.block_on(async {
-                let mut bench = self.bench.borrow_mut();
+                let mut bench = self.bench.lock().await;
                 bench.execute("TRUNCATE jobs").await;
                 // Its own store for each script: a script that fails leaves claims open, and transactions.
                 let store = bench.store(self.mode, 1).await;
