@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq or a failed audit, 2 usage or a bad scenario, \
+4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 130 interrupted.";
+
 /// What will your retries do to a service that is down? Measure it.
 #[derive(Debug, Parser)]
-#[command(name = "simq", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "simq", version, about, propagate_version = true, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(super) struct Args {
     #[command(subcommand)]
     pub(super) command: Command,

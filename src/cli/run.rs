@@ -143,7 +143,7 @@ fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: 
     if comparison.runs.is_empty() {
         return Ok(Exit::Interrupted);
     }
-    let written = report::write(comparison, out, source).context(Code(Exit::Environment))?;
+    report::write(comparison, out, source).context(Code(Exit::Environment))?;
     let mut stdout = anstream::stdout();
     if args.json {
         serde_json::to_writer_pretty(&mut stdout, &report::summary_json(comparison, source)).map_err(io::Error::from)?;
@@ -153,13 +153,27 @@ fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: 
         for sentence in report::verdict(comparison) {
             writeln!(stdout, "{sentence}")?;
         }
-        writeln!(stdout, "\nReport: {}", written.dir.display())?;
+        writeln!(stdout, "\n{}\nReport: {}", circumstances(comparison), out.display())?;
     }
     // What the audit found is an error, and the exit code says so too.
     for warning in comparison.warnings.iter().filter(|warning| !args.quiet || warning.starts_with("AUDIT")) {
         anstream::eprintln!("warning: {warning}");
     }
     Ok(exit(comparison, args))
+}
+
+/// Seed, server and the settings that decide what was measured, in a line.
+fn circumstances(comparison: &Comparison) -> String {
+    let fact = |name: &str| comparison.conditions.0.get(&format!("postgres.{name}")).map_or("unknown", String::as_str);
+    format!(
+        "Seed {}; PostgreSQL {} ({}) with fsync {}, full_page_writes {}, synchronous_commit {}.",
+        comparison.scenario.seed.0,
+        fact("server_version"),
+        fact("kind"),
+        fact("fsync"),
+        fact("full_page_writes"),
+        fact("synchronous_commit"),
+    )
 }
 
 fn exit(comparison: &Comparison, args: &args::Run) -> Exit {

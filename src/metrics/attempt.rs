@@ -67,6 +67,8 @@ impl Fate {
 pub struct JobRecord {
     /// The job.
     pub job: JobId,
+    /// Its type, as the index of its group in the scenario.
+    pub group: usize,
     /// When it arrived, as planned.
     pub arrived: Instant,
     /// Its payload is malformed: no policy could have completed it.
@@ -77,6 +79,8 @@ pub struct JobRecord {
     pub why: Option<Why>,
     /// Retries on its row.
     pub retries: u32,
+    /// From its creation to when it was last due, by the store's clock; `None` if it never reached the store.
+    pub last_due: Option<Duration>,
     /// When its last settlement was confirmed, if it is in a terminal state.
     pub finished: Option<Instant>,
 }

@@ -118,15 +118,20 @@ pub const METRICS: &[Metric] = &[
     calls("recovery_peak", Better::Lower, "most calls in any stampede window after an outage's end", |s| {
         s.recovery_peak.map(|peak| peak.calls)
     }),
-    seconds("completion_p50_s", "until half of all jobs were completed", |s| s.completion_p50),
-    seconds("completion_p90_s", "until 90 % of all jobs were completed", |s| s.completion_p90),
+    seconds("completion_p50_s", "until half of all jobs that can be completed were", |s| s.completion_p50),
+    seconds("completion_p90_s", "until 90 % of them were", |s| s.completion_p90),
     seconds("completion_p99_s", "until 99 % of all jobs were completed", |s| s.completion_p99),
     seconds("completion_p100_s", "until all jobs were completed", |s| s.completion_p100),
     seconds("makespan_s", "from the first arrival to the last settlement", |s| s.makespan),
-    seconds("time_to_recover_s", "from the last outage's end until no more jobs wait than when it began", |s| s.time_to_recover),
+    seconds("time_to_recover_s", "from the last outage's end until every job that had arrived by then was completed", |s| {
+        s.time_to_recover
+    }),
     jobs("permanent", Better::Neither, "jobs given up because the failure was permanent", |s| Some(s.counts.permanent)),
     jobs("exhausted", Better::Lower, "jobs given up because the retries were spent", |s| Some(s.counts.exhausted)),
     jobs("lost", Better::Lower, "jobs that could have succeeded and did not: exhausted or unfinished", |s| Some(s.counts.lost())),
+    calls("malformed_requests", Better::Lower, "calls for jobs whose payload is malformed, which never succeed", |s| {
+        Some(s.malformed_requests)
+    }),
     ratio("peak_over_mean", "the stampede peak over the mean of such windows", |s| s.peak_over_mean),
     millis("latency_ms_p50", "call sent to answer, median", |s| &s.latency, |p| p.p50_ms),
     millis("latency_ms_p90", "call sent to answer, 90 %", |s| &s.latency, |p| p.p90_ms),

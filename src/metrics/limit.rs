@@ -72,7 +72,8 @@ pub(super) fn limit(record: &RunRecord, workers: u64, slots: u64) -> (Limit, Str
         return (Limit::Harness, evidence);
     }
     if waited / run < HARDLY {
-        let share = 100.0 * waited / run;
+        // An empty sum is -0.0.
+        let share = (100.0 * waited / run).abs();
         let evidence = format!("due jobs waited for more than {} ms during {share:.1} % of the run only", WAITED.as_millis());
         return (Limit::Policy, evidence);
     }

@@ -17,5 +17,5 @@ pub use audit::audit;
 pub use catalog::{Better, METRICS, Metric, Unit, Value};
 pub use limit::{Limit, Sample, timer_late_p99};
 pub use peak::{Peak, busiest_window};
-pub use recorder::{Recorder, Tally, finishes, histogram};
+pub use recorder::{Recorder, Tally, finishes, histogram, record};
 pub use summary::{Counts, Lens, Percentiles, Summary};

@@ -4,6 +4,7 @@
 //! one worker from claim to settlement, so nothing has to be matched across recorders.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -13,6 +14,11 @@ use crate::journal::{Entry, Sink, What};
 use crate::queue::{Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, Window};
 use crate::worker::{Command, Event, Operation, Request};
+
+/// Puts a duration into a histogram of microseconds, which grows as it must.
+pub fn record(histogram: &mut Histogram<u64>, duration: Duration) {
+    histogram.record(duration.as_micros() as u64).expect("it grows as it must");
+}
 
 /// An empty histogram of microseconds with 3 significant digits; grows as it must.
 pub fn histogram() -> Histogram<u64> {
@@ -135,7 +141,7 @@ impl Recorder {
     fn claimed(&mut self, at: Instant, worker: u32, claimed: &Claimed) {
         self.tally.claims += 1;
         self.tally.empty_claims += u64::from(claimed.claims.is_empty());
-        record(&mut self.tally.claim_latency, self.claim_asked, at);
+        record(&mut self.tally.claim_latency, at.since(self.claim_asked));
         self.tally.claim_windows.push(Window { from: self.claim_asked, until: at });
         for claim in &claimed.claims {
             let attempt = Attempt {
@@ -179,7 +185,7 @@ impl Recorder {
     fn settled(&mut self, at: Instant, settled: &Settled) {
         for token in &settled.settled {
             let Some(mut open) = self.open.remove(token) else { continue };
-            record(&mut self.tally.settle_latency, open.settle_asked, at);
+            record(&mut self.tally.settle_latency, at.since(open.settle_asked));
             open.attempt.settled = Some(at);
             self.tally.completed += u64::from(open.attempt.fate == Fate::Completed);
             self.tally.discarded += u64::from(matches!(open.attempt.fate, Fate::Discarded(_)));
@@ -231,10 +237,6 @@ impl Sink for Recorder {
             }
         }
     }
-}
-
-fn record(histogram: &mut Histogram<u64>, from: Instant, until: Instant) {
-    histogram.saturating_record(until.since(from).as_micros() as u64);
 }
 
 /// The last confirmed settlement of each job that ended it.

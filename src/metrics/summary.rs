@@ -4,15 +4,16 @@
 //! that did not complete has no completion time: it ranks last and is never dropped, so that a policy which loses jobs
 //! cannot look fast.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::limit::limit;
-use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram};
+use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram, record};
 use crate::call::Outcome;
-use crate::job::State;
+use crate::job::{JobId, State};
 use crate::policy::Why;
 use crate::time::{Instant, Window};
 
@@ -84,6 +85,8 @@ pub struct Summary {
     pub amplification: f64,
     /// Calls sent inside an outage window that failed.
     pub wasted_requests: u64,
+    /// Calls for jobs with a malformed payload, which no policy can complete.
+    pub malformed_requests: u64,
     /// Busiest stampede window over all calls.
     pub stampede_peak: Peak,
     /// Busiest stampede window over first attempts.
@@ -104,9 +107,8 @@ pub struct Summary {
     pub completion_p100: Option<Duration>,
     /// First arrival to last settlement; `None` while jobs are unfinished.
     pub makespan: Option<Duration>,
-    /// From the end of the last outage to the first moment at which the backlog that it built is gone: no more jobs wait than
-    /// when it began, or than the workers can hold if that is less. Jobs lost to it count as waiting for ever. `None`
-    /// without an outage, or if the moment never came.
+    /// From the end of the last outage until every job that had arrived by then was completed, malformed ones aside: until the
+    /// backlog that it built is gone. `None` without an outage, or if some never was.
     pub time_to_recover: Option<Duration>,
     /// Call sent to answer.
     pub latency: Percentiles,
@@ -153,6 +155,7 @@ impl Summary {
             requests: sent.len() as u64,
             amplification: sent.len() as f64 / counts.jobs.max(1) as f64,
             wasted_requests: wasted(&record.attempts, &lens.outages),
+            malformed_requests: malformed_requests(record),
             stampede_peak,
             first_peak: peak(&only(|attempt| attempt.attempt == 1)),
             retry_peak: peak(&only(|attempt| attempt.attempt > 1)),
@@ -199,7 +202,7 @@ impl Percentiles {
 
 fn spread(durations: impl Iterator<Item = Duration>) -> Percentiles {
     let mut histogram = histogram();
-    durations.for_each(|duration| histogram.saturating_record(duration.as_micros() as u64));
+    durations.for_each(|duration| record(&mut histogram, duration));
     Percentiles::of(&histogram)
 }
 
@@ -222,6 +225,11 @@ fn wasted(attempts: &[Attempt], outages: &[Window]) -> u64 {
     let failed = |attempt: &&Attempt| attempt.outcome.is_some_and(|outcome| outcome != Outcome::Ok);
     let within = |attempt: &&Attempt| outages.iter().any(|outage| outage.contains(attempt.sent));
     attempts.iter().filter(failed).filter(within).count() as u64
+}
+
+fn malformed_requests(record: &RunRecord) -> u64 {
+    let malformed: BTreeSet<JobId> = record.jobs.iter().filter(|job| job.malformed).map(|job| job.job).collect();
+    record.attempts.iter().filter(|attempt| malformed.contains(&attempt.job)).count() as u64
 }
 
 /// The busiest window among those that lie between outages, after the first of them.
@@ -262,22 +270,16 @@ fn makespan(jobs: &[JobRecord], first_arrival: Instant) -> Option<Duration> {
 }
 
 fn time_to_recover(jobs: &[JobRecord], lens: &Lens) -> Option<Duration> {
-    let outage = lens.outages.last()?;
-    let mut arrivals: Vec<Instant> = jobs.iter().map(|job| job.arrived).collect();
-    let done = |job: &&JobRecord| job.state == State::Completed || job.why == Some(Why::Permanent) || job.malformed;
-    let mut leavings: Vec<Instant> = jobs.iter().filter(done).filter_map(|job| job.finished).collect();
-    arrivals.sort_unstable();
-    leavings.sort_unstable();
-    let waiting = |at: Instant| arrivals.partition_point(|t| *t <= at) - leavings.partition_point(|t| *t <= at);
-    let level = waiting(outage.from).min(lens.slots as usize).max(1);
-    let moments = std::iter::once(outage.until).chain(leavings.iter().copied().filter(|at| *at > outage.until));
-    moments.into_iter().find(|at| waiting(*at) <= level).map(|at| at.since(outage.until))
+    let end = lens.outages.last()?.until;
+    let backlog = jobs.iter().filter(|job| job.arrived < end && !job.malformed);
+    let completions = backlog.map(|job| job.finished.filter(|_| job.state == State::Completed));
+    let last = completions.collect::<Option<Vec<Instant>>>()?.into_iter().max();
+    Some(last.unwrap_or(end).since(end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::JobId;
     use crate::metrics::Fate;
 
     fn at(ms: u64) -> Instant {
@@ -286,7 +288,8 @@ mod tests {
 
     fn job(id: u64, arrived: u64, finished: Option<u64>, state: State) -> JobRecord {
         let why = (state == State::Discarded).then_some(Why::Exhausted);
-        JobRecord { job: JobId(id), arrived: at(arrived), malformed: false, state, why, retries: 0, finished: finished.map(at) }
+        let (arrived, finished) = (at(arrived), finished.map(at));
+        JobRecord { job: JobId(id), group: 0, arrived, malformed: false, state, why, retries: 0, last_due: None, finished }
     }
 
     fn attempt(job: u64, n: u32, sent: u64, outcome: Outcome) -> Attempt {
@@ -321,15 +324,16 @@ mod tests {
     }
 
     #[test]
-    fn lost_jobs_wait_for_ever_so_a_loser_never_recovers() {
-        let lost: Vec<JobRecord> = (1..=9).map(|id| job(id, 0, Some(300), State::Discarded)).collect();
-        let kept: Vec<JobRecord> = (1..=9).map(|id| job(id, 0, Some(600 + id), State::Completed)).collect();
-        let summary = |jobs| Summary::of(&RunRecord { jobs, ended: at(700), ..RunRecord::default() }, &lens(&[(100, 500)]));
-        assert_eq!(summary(lost).time_to_recover, None);
+    fn an_outage_is_over_when_what_it_held_up_is_done_and_for_a_loser_never() {
+        let with = |last: JobRecord| {
+            let jobs = vec![job(1, 0, Some(600), State::Completed), last, job(9, 550, Some(900), State::Completed)];
+            Summary::of(&RunRecord { jobs, ended: at(900), ..RunRecord::default() }, &lens(&[(100, 500)])).time_to_recover
+        };
+        assert_eq!(with(job(2, 450, Some(730), State::Completed)), Some(Duration::from_millis(230)));
+        assert_eq!(with(job(2, 450, Some(470), State::Discarded)), None);
         assert_eq!(
-            summary(kept).time_to_recover,
-            Some(Duration::from_millis(105)),
-            "when 5 of 9 are done the 4 slots hold the rest"
+            with(JobRecord { malformed: true, ..job(2, 450, Some(470), State::Discarded) }),
+            Some(Duration::from_millis(100))
         );
     }
 
@@ -345,6 +349,13 @@ mod tests {
         assert_eq!((calls(summary.first_peak), calls(summary.retry_peak)), (5, 5));
         assert_eq!(summary.recovery_peak, Some(Peak { calls: 3, at: at(600) }));
         assert_eq!(summary.wasted_requests, 10);
+    }
+
+    #[test]
+    fn percentiles_reach_as_far_as_the_durations_do() {
+        let long = spread([1, 2_000, 3_600_000].map(Duration::from_millis).into_iter());
+        assert_eq!(long.count, 3);
+        assert!((long.max_ms - 3_600_000.0).abs() < 3_600.0 && (long.p50_ms - 2_000.0).abs() < 2.0, "{long:?}");
     }
 
     #[test]

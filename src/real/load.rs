@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnection;
 
 use super::clock::Clock;
 use super::pg::{Schema, insert};
-use crate::metrics::histogram;
+use crate::metrics::{histogram, record};
 use crate::time::Instant;
 use crate::workload::{Group, Job};
 
@@ -58,7 +58,7 @@ impl Load {
             }
             let done = clock.now();
             for job in due {
-                lateness.saturating_record(done.since(job.at).as_micros() as u64);
+                record(&mut lateness, done.since(job.at));
             }
             rest = &rest[due.len()..];
         }

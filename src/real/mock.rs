@@ -28,7 +28,7 @@ use crate::call::{Call, Outcome, Reply};
 use crate::downstream::{Downstream, Mode};
 use crate::job::JobId;
 use crate::journal;
-use crate::metrics::histogram;
+use crate::metrics::{histogram, record};
 use crate::time::{Instant, Window};
 
 /// The largest request body that is read, in bytes.
@@ -218,7 +218,7 @@ impl Shared {
 
     fn note_lateness(&self, meant: Instant) {
         let late = self.clock.now().since(meant);
-        self.state.lock().expect("nobody panics while holding it").lateness.saturating_record(late.as_micros() as u64);
+        record(&mut self.state.lock().expect("nobody panics while holding it").lateness, late);
     }
 }
 

@@ -111,11 +111,13 @@ fn job_records(
         let state = row.map_or(State::Available, |row| row.state);
         JobRecord {
             job: job.id,
+            group: job.group,
             arrived: job.at,
             malformed: job.malformed,
             state,
             why: row.and_then(|row| row.why),
             retries: row.map_or(0, |row| row.retries),
+            last_due: row.map(|row| row.last_due),
             finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
         }
     };

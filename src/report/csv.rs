@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::{Error, series};
+use crate::job::JobId;
 use crate::metrics::{Attempt, Fate, METRICS};
 use crate::policy::Why;
 use crate::report::{Comparison, Run};
@@ -66,6 +67,7 @@ pub(super) fn attempts(comparison: &Comparison, path: &Path) -> Result<(), Error
             "policy",
             "repetition",
             "job",
+            "type",
             "attempt",
             "worker",
             "due_s",
@@ -77,21 +79,24 @@ pub(super) fn attempts(comparison: &Comparison, path: &Path) -> Result<(), Error
             "fate",
             "delay_s",
         ])?;
+        let kinds = Kinds::of(comparison);
         let mut line = Line::default();
         for run in &comparison.runs {
             let repetition = run.repetition.to_string();
             for attempt in &run.record.attempts {
                 out.write_field(&run.policy)?;
                 out.write_field(&repetition)?;
-                write_attempt(out, &mut line, attempt)?;
+                write_attempt(out, &mut line, attempt, kinds.of_job(run, attempt.job))?;
             }
         }
         Ok(())
     })
 }
 
-fn write_attempt(out: &mut Writer, line: &mut Line, attempt: &Attempt) -> ::csv::Result<()> {
-    for number in [attempt.job.0, u64::from(attempt.attempt), u64::from(attempt.worker)] {
+fn write_attempt(out: &mut Writer, line: &mut Line, attempt: &Attempt, kind: &str) -> ::csv::Result<()> {
+    out.write_field(line.show(attempt.job.0))?;
+    out.write_field(kind)?;
+    for number in [attempt.attempt, attempt.worker] {
         out.write_field(line.show(number))?;
     }
     for instant in [attempt.due, attempt.claimed, attempt.sent] {
@@ -113,11 +118,34 @@ fn write_attempt(out: &mut Writer, line: &mut Line, attempt: &Attempt) -> ::csv:
     out.write_record(None::<&[u8]>)
 }
 
+/// `last_due_after_s` is `schedule_at - created_at` on the job's row: what its delays add up to.
+const JOB_COLUMNS: [&str; 10] =
+    ["policy", "repetition", "job", "type", "arrived_s", "state", "why", "retries", "last_due_after_s", "finished_s"];
+
+/// The job types by the number of their group.
+struct Kinds<'a>(Vec<&'a str>);
+
+impl<'a> Kinds<'a> {
+    fn of(comparison: &'a Comparison) -> Kinds<'a> {
+        Kinds(comparison.scenario.jobs.iter().map(|group| group.kind.as_str()).collect())
+    }
+
+    fn name(&self, group: usize) -> &'a str {
+        self.0.get(group).copied().unwrap_or_default()
+    }
+
+    fn of_job(&self, run: &Run, job: JobId) -> &'a str {
+        let jobs = &run.record.jobs;
+        jobs.binary_search_by_key(&job, |record| record.job).map_or("", |place| self.name(jobs[place].group))
+    }
+}
+
 /// One row per job, as the run left it.
 pub(super) fn jobs(comparison: &Comparison, path: &Path) -> Result<(), Error> {
     table(path, |out| {
-        out.write_record(["policy", "repetition", "job", "arrived_s", "state", "why", "retries", "finished_s"])?;
-        let (mut arrived, mut finished) = (Line::default(), Line::default());
+        out.write_record(JOB_COLUMNS)?;
+        let kinds = Kinds::of(comparison);
+        let (mut arrived, mut due, mut finished) = (Line::default(), Line::default(), Line::default());
         for run in &comparison.runs {
             for job in &run.record.jobs {
                 let why = match job.why {
@@ -125,9 +153,10 @@ pub(super) fn jobs(comparison: &Comparison, path: &Path) -> Result<(), Error> {
                     Some(Why::Exhausted) => "exhausted",
                     None => "",
                 };
-                let times = (arrived.seconds(Some(job.arrived)), finished.seconds(job.finished));
-                let id = (&run.policy, run.repetition, job.job.0);
-                out.serialize((id, times.0, job.state.name(), why, job.retries, times.1))?;
+                let due = due.seconds(job.last_due.map(|due| Instant::START + due));
+                let id = (&run.policy, run.repetition, job.job.0, kinds.name(job.group));
+                let end = (job.state.name(), why, job.retries, due, finished.seconds(job.finished));
+                out.serialize((id, arrived.seconds(Some(job.arrived)), end))?;
             }
         }
         Ok(())

@@ -129,6 +129,8 @@ mod tests {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let job = |id, arrived, finished: Option<u64>| JobRecord {
             job: JobId(id),
+            group: 0,
+            last_due: None,
             arrived: at(arrived),
             malformed: false,
             state: if finished.is_some() { State::Completed } else { State::Retryable },

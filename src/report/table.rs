@@ -28,6 +28,7 @@ struct Column {
 const COLUMNS: &[Column] = &[
     Column { header: "lost", metric: "lost", rank: 0, missing: "–" },
     Column { header: "completed", metric: "completed", rank: 0, missing: "–" },
+    Column { header: "given up", metric: "discarded", rank: 6, missing: "–" },
     Column { header: "50 % done", metric: "completion_p50_s", rank: 7, missing: "never" },
     Column { header: "99 % done", metric: "completion_p99_s", rank: 3, missing: "never" },
     Column { header: "all settled", metric: "makespan_s", rank: 5, missing: "never" },
@@ -80,7 +81,12 @@ pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
 }
 
 fn printed(policies: &[Runs<'_>], outages: bool, ranges: bool) -> Vec<Printed> {
-    let fits = |column: &&Column| outages || !matches!(column.metric, "recovery_peak" | "time_to_recover_s");
+    let malformed = policies.iter().any(|runs| runs.runs.iter().any(|run| run.summary.counts.malformed > 0));
+    let fits = |column: &&Column| match column.metric {
+        "recovery_peak" | "time_to_recover_s" => outages,
+        "discarded" => malformed,
+        _ => true,
+    };
     let print = |column: &'static Column| {
         let cells = cells(column, Metric::named(column.metric)?, policies, ranges);
         let width = column_width(column, &cells);

@@ -27,6 +27,7 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
         said.push("Interrupted: these figures cover a part of the runs only.".to_owned());
     }
     said.extend(losses(comparison, &policies));
+    said.extend(doomed(&policies));
     said.extend(limits(&policies));
     let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
     let safe: Vec<&Runs<'_>> = policies.iter().filter(whole).collect();
@@ -73,6 +74,22 @@ fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
         }
     }
     said + "."
+}
+
+/// What was spent on jobs that could not succeed, where it differs.
+fn doomed(policies: &[Runs<'_>]) -> Option<String> {
+    let malformed = policies.iter().map(|runs| runs.median(|s| s.counts.malformed)).fold(0.0, f64::max);
+    let jobs = policies.iter().map(|runs| runs.median(|s| s.counts.jobs)).fold(0.0, f64::max);
+    let all: Vec<&Runs<'_>> = policies.iter().collect();
+    let ranked = rank(Metric::named("malformed_requests")?, &all);
+    let said = format!("{} of {} could never succeed, their payload being malformed", count(malformed), many(jobs, "job"));
+    match &ranked[..] {
+        _ if malformed == 0.0 => None,
+        [(least, low), .., (most, high)] if high > low => {
+            Some(format!("{said}: {} spent {} on them, {} {}.", name(most), many(*high, "request"), name(least), count(*low)))
+        }
+        _ => Some(format!("{said}.")),
+    }
 }
 
 /// The median time from an exhausted job's first call to its end.

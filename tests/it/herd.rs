@@ -144,6 +144,8 @@ pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
 fn arrived(job: &workload::Job) -> JobRecord {
     JobRecord {
         job: job.id,
+        group: job.group,
+        last_due: Some(Duration::ZERO),
         arrived: job.at,
         malformed: job.malformed,
         state: State::Available,

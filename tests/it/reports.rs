@@ -62,7 +62,7 @@ fn the_summary_table_has_its_columns_in_order_and_empty_cells_for_what_is_not() 
     let text = fs::read_to_string(dir.join("summary.csv")).unwrap();
     let first = "policy,repetition,seed,jobs,completed,discarded,unfinished,requests,amplification,wasted_requests,\
                  stampede_peak,first_peak,retry_peak,recovery_peak,completion_p50_s,completion_p90_s,completion_p99_s,\
-                 completion_p100_s,makespan_s,time_to_recover_s,permanent,exhausted,lost,peak_over_mean,latency_ms_p50";
+                 completion_p100_s,makespan_s,time_to_recover_s,permanent,exhausted,lost,malformed_requests,peak_over_mean,latency_ms_p50";
     assert!(text.starts_with(first), "{}", text.lines().next().unwrap());
     assert!(text.lines().next().unwrap().ends_with("arrivals_at_downstream,limit,partial"));
     let rows = rows(&dir.join("summary.csv"));

@@ -42,6 +42,8 @@ pub struct JobRow {
     pub why: Option<Why>,
     /// Retries spent.
     pub retries: u32,
+    /// From its creation to when it was last due.
+    pub last_due: Duration,
 }
 
 impl Store {
@@ -252,6 +254,7 @@ pub(in crate::real) async fn rows(schema: &Schema) -> Result<Vec<JobRow>, sqlx::
         state: parse(&row.status).expect("a constraint allows these states only"),
         why: row.discarded_why.map(|why| if why == "permanent" { Why::Permanent } else { Why::Exhausted }),
         retries: row.retries as u32,
+        last_due: from_micros(row.last_due_us),
     });
     Ok(rows.collect())
 }
