@@ -67,12 +67,12 @@ async fn cut_connections(database: &PgConnectOptions, ended: impl Fn() -> u64, a
     cut
 }
 
-async fn survives_broken_connections(workers: &str) {
+async fn survives_broken_connections(workers: &str, cut_at: &[u64]) {
     let scenario = scenario(&busy(workers));
     let database = cluster::database().await;
     let plan = plan(&scenario, 0, &database, "simq_test");
     let live = plan.live.clone();
-    let cutter = cut_connections(&database, || live.ended(), &[10, 60, 120, 200]);
+    let cutter = cut_connections(&database, || live.ended(), cut_at);
     let limit = Duration::from_secs(60);
     let (outcome, cut) = tokio::join!(tokio::time::timeout(limit, simq::real::run(plan)), cutter);
     let outcome = outcome.expect("it ends").unwrap();
@@ -90,10 +90,16 @@ async fn survives_broken_connections(workers: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_cut_in_mid_run_lose_no_job_under_leases() {
-    survives_broken_connections("wait = 'listen'\npoll = '100ms'").await;
+    survives_broken_connections("wait = 'listen'\npoll = '100ms'", &[10, 60, 120, 200]).await;
+}
+
+/// Nothing else would wake them before the horizon: the subscription must be made anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_wait_for_news_hear_of_it_again_after_the_connections_were_cut() {
+    survives_broken_connections("wait = 'listen'\npoll = '10m'", &[5, 20]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_cut_in_mid_run_lose_no_job_claimed_in_transactions() {
-    survives_broken_connections("claim = 'transaction'\nwait = 'due'\npoll = '50ms'").await;
+    survives_broken_connections("claim = 'transaction'\nwait = 'due'\npoll = '50ms'", &[10, 60, 120, 200]).await;
 }
