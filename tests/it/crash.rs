@@ -67,8 +67,8 @@ async fn cut_connections(database: &PgConnectOptions, ended: impl Fn() -> u64, a
     cut
 }
 
-async fn survives_broken_connections(workers: &str, cut_at: &[u64]) {
-    let scenario = scenario(&busy(workers));
+async fn survives_broken_connections(text: &str, cut_at: &[u64]) {
+    let scenario = scenario(text);
     let database = cluster::database().await;
     let plan = plan(&scenario, 0, &database, "simq_test");
     let live = plan.live.clone();
@@ -76,10 +76,10 @@ async fn survives_broken_connections(workers: &str, cut_at: &[u64]) {
     let limit = Duration::from_secs(60);
     let (outcome, cut) = tokio::join!(tokio::time::timeout(limit, simq::real::run(plan)), cutter);
     let outcome = outcome.expect("it ends").unwrap();
-    assert!(cut >= 8, "{workers}: {cut} connections were cut");
-    assert!(outcome.record.tally.store_failures > 0 || outcome.record.tally.lost > 0, "{workers}: the workers noticed");
-    assert_eq!((outcome.end, &outcome.breaches[..]), (End::Finished, &[][..]), "{workers}");
-    assert_eq!(outcome.summary.counts.completed, 300, "{workers}: {:?}", outcome.summary.counts);
+    assert!(cut >= 8, "{cut} connections were cut");
+    assert!(outcome.record.tally.store_failures > 0 || outcome.record.tally.lost > 0, "the workers noticed");
+    assert_eq!((outcome.end, &outcome.breaches[..]), (End::Finished, &[][..]));
+    assert_eq!(outcome.summary.counts.completed, scenario.job_count(), "{:?}", outcome.summary.counts);
     let mut connection = PgConnection::connect_with(&database).await.unwrap();
     let left: i64 = sqlx::query_scalar("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'simq%'")
         .fetch_one(&mut connection)
@@ -90,16 +90,18 @@ async fn survives_broken_connections(workers: &str, cut_at: &[u64]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_cut_in_mid_run_lose_no_job_under_leases() {
-    survives_broken_connections("wait = 'listen'\npoll = '100ms'", &[10, 60, 120, 200]).await;
+    survives_broken_connections(&busy("wait = 'listen'\npoll = '100ms'"), &[10, 60, 120, 200]).await;
 }
 
 /// Nothing else would wake them before the horizon: the subscription must be made anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_that_wait_for_news_hear_of_it_again_after_the_connections_were_cut() {
-    survives_broken_connections("wait = 'listen'\npoll = '10m'", &[5, 20]).await;
+    // Idle between two arrivals.
+    let idle = busy("wait = 'listen'\npoll = '10m'").replace("300", "150").replace("'30ms'", "'1ms'");
+    survives_broken_connections(&("horizon = '20s'\n".to_owned() + &idle), &[5, 15]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_cut_in_mid_run_lose_no_job_claimed_in_transactions() {
-    survives_broken_connections("claim = 'transaction'\nwait = 'due'\npoll = '50ms'", &[10, 60, 120, 200]).await;
+    survives_broken_connections(&busy("claim = 'transaction'\nwait = 'due'\npoll = '50ms'"), &[10, 60, 120, 200]).await;
 }
