@@ -97,8 +97,14 @@ impl Schema {
         sqlx::raw_sql(AssertSqlSafe(comment)).execute(&mut connection).await?;
         connection.close().await?;
         let schema = Schema { name: name.to_owned(), options: inside(database, name) };
-        migrate(&schema.options).await?;
-        Ok(schema)
+        match migrate(&schema.options).await {
+            Ok(()) => Ok(schema),
+            Err(error) => {
+                // What kept the tables from being made is what the caller must hear of, not what kept this from working.
+                let _ = schema.drop().await;
+                Err(error)
+            }
+        }
     }
 
     /// Its name.
