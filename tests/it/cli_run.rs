@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::cluster;
 use crate::play::eventually;
-use crate::postgres::Place;
+use crate::postgres::{Place, server_pid};
 use crate::processes::{signal, until};
 
 const TABLES: [&str; 4] = ["summary.csv", "timeseries.csv", "attempts.csv", "jobs.csv"];
@@ -342,6 +342,27 @@ async fn after_a_sigkill_the_server_goes_too_and_the_next_run_works() {
     assert_eq!(desk.rows("summary.csv").len(), 1);
     let entries: Vec<_> = fs::read_dir(desk.home.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(entries.len(), 2, "the scenario and the report: {entries:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_dies_in_mid_run_is_an_environment_error_that_says_so() {
+    let desk = Desk::new();
+    let simq = in_mid_run(&desk).await;
+    signal(server_pid(&desk.place), Signal::KILL);
+    let (code, err) = end(simq);
+    assert_eq!(code, Some(5), "{err}");
+    assert!(err.contains("error: the throwaway PostgreSQL ended by itself: signal: 9"), "{err}");
+    assert!(!desk.out().exists(), "there is nothing to report");
+    desk.place.becomes_clean();
+}
+
+#[test]
+fn strict_says_when_the_harness_spoiled_the_measurement() {
+    let desk = Desk::new();
+    let said = said(desk.run(SMALL).args(["--policy", "none", "--strict"]));
+    let spoiled = !desk.summary()["warnings"].as_array().unwrap().is_empty() || desk.rows("summary.csv")[0]["limit"] == "harness";
+    assert_eq!(said.code, Some(if spoiled { 4 } else { 0 }), "{said:?}");
+    assert!(spoiled || !cfg!(debug_assertions), "a debug build always is");
 }
 
 /// A run of the endless scenario, in which jobs have failed and wait.

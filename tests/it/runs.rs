@@ -374,6 +374,21 @@ async fn a_run_that_cannot_be_set_up_says_so_and_takes_nothing_away() {
     assert_eq!(inventory(&database).await, before, "the schema was there before: it is somebody's");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_tables_are_refused_leaves_no_schema() {
+    let database = cluster::database().await;
+    let refuse = "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+                      IF current_schema() LIKE 'simq%' THEN RAISE 'not in this house'; END IF;
+                  END $$;
+                  CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION refuse()";
+    execute(&database, refuse).await;
+    let before = inventory(&database).await;
+    let scenario = scenario(&(jobs(1, "") + HEALTHY + PATIENT));
+    let error = simq::real::run(plan(&scenario, 0, &database, "simq_test")).await.unwrap_err();
+    assert!(error.to_string().contains("not in this house"), "{error}");
+    assert_eq!(inventory(&database).await, before);
+}
+
 async fn execute(database: &PgConnectOptions, statements: &str) {
     let mut connection = PgConnection::connect_with(database).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut connection).await.unwrap();

@@ -106,7 +106,7 @@ impl Running {
     }
 }
 
-fn server_pid(place: &Place) -> u32 {
+pub fn server_pid(place: &Place) -> u32 {
     let directory = place.directories().pop().expect("the server has a directory");
     let file = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap();
     file.lines().next().unwrap().parse().unwrap()
