@@ -1,4 +1,4 @@
-//! What a job is to the engine: an identity, the retry memory on its row, and a state.
+//! What a job is to the engine: an identity, the retry memory on its row, a state, and why it was given up.
 
 use std::fmt;
 use std::time::Duration;
@@ -71,4 +71,14 @@ impl State {
     pub fn is_terminal(self) -> bool {
         matches!(self, State::Completed | State::Discarded)
     }
+}
+
+/// Why a job was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// The failure will not go away by trying again.
+    Permanent,
+    /// No retries left.
+    Exhausted,
 }

@@ -66,6 +66,7 @@ pub mod scenario;
 pub mod metrics;
 
 #[cfg(feature = "real")]
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]
 pub mod real;
 
 pub mod report;

@@ -1,7 +1,7 @@
 //! The database of a run: one that the user lends, or a throwaway server of simq's own.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context;
 use sqlx::postgres::PgConnectOptions;
@@ -65,7 +65,7 @@ impl Lent {
         facts.insert("postgres.origin".into(), self.origin.clone());
         facts.insert("simq.version".into(), env!("CARGO_PKG_VERSION").into());
         facts.insert("simq.build".into(), if cfg!(debug_assertions) { "debug" } else { "release" }.into());
-        facts.insert("run.started".into(), humantime::format_rfc3339_seconds(SystemTime::now()).to_string());
+        facts.insert("run.started".into(), humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + since_epoch()).to_string());
         Ok(facts)
     }
 
@@ -88,6 +88,13 @@ impl Lent {
 
 /// A name that no other run has: the second it started, the process, and the nanoseconds.
 fn run_name() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = since_epoch();
     format!("simq_{}_{}_{:x}", now.as_secs(), std::process::id(), now.subsec_nanos())
+}
+
+/// The time of day, for names and dates; no figure depends on it.
+#[expect(clippy::disallowed_types, reason = "a report says when it was made")]
+fn since_epoch() -> Duration {
+    use std::time::SystemTime;
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::{Sample, Tally};
 use crate::call::Outcome;
-use crate::job::{JobId, State};
-use crate::policy::Why;
+use crate::job::{JobId, State, Why};
 use crate::time::Instant;
 
 /// One attempt of one job, from due to settled. All instants are on the run's one clock.

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Attempt, Fate, RunRecord};
-use crate::job::{JobId, State};
-use crate::policy::Why;
+use crate::job::{JobId, State, Why};
 
 /// Checks a run's record against itself: the attempts that the workers saw, and the rows that the store was left with. Each breach
 /// is one sentence. `complete`: the run was given the time to finish; then no job may be left running.

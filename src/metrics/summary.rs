@@ -13,8 +13,7 @@ use serde::Serialize;
 use super::limit::limit;
 use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram, record};
 use crate::call::Outcome;
-use crate::job::{JobId, State};
-use crate::policy::Why;
+use crate::job::{JobId, State, Why};
 use crate::time::{Instant, Window};
 
 /// What a fold must be told of the scenario.

@@ -21,6 +21,8 @@ use serde::Serialize;
 pub use backoff::Backoff;
 pub use jitter::Jitter;
 
+pub use crate::job::Why;
+
 use crate::call::Outcome;
 use crate::job::Memory;
 use crate::rng::Draw;
@@ -67,16 +69,6 @@ pub enum Decision {
     },
     /// Give up.
     Discard(Why),
-}
-
-/// Why a job was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// The failure will not go away by trying again.
-    Permanent,
-    /// No retries left.
-    Exhausted,
 }
 
 impl Policy {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Claim, Claimed, How, Settled, Settlement, Token};
-use crate::job::{JobId, Memory, State};
-use crate::policy::Why;
+use crate::job::{JobId, Memory, State, Why};
 use crate::time::Instant;
 
 /// A job as the store keeps it.

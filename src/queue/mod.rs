@@ -28,8 +28,7 @@ use std::time::Duration;
 
 pub use memory::{Row as MemoryRow, Store as MemoryStore};
 
-use crate::job::{JobId, Memory};
-use crate::policy::Why;
+use crate::job::{JobId, Memory, Why};
 
 /// The name of one claim of one job: unique for the life of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,9 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::{Error, series};
-use crate::job::JobId;
+use crate::job::{JobId, Why};
 use crate::metrics::{Attempt, Fate, METRICS};
-use crate::policy::Why;
 use crate::report::{Comparison, Run};
 use crate::time::Instant;
 

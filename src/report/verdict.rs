@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use super::across::{Runs, policies};
 use super::figure::{chosen, count, list, many, ratio, seconds};
-use crate::job::State;
+use crate::job::{State, Why};
 use crate::metrics::{Limit, Metric};
-use crate::policy::Why;
 use crate::report::{Comparison, Run};
 use crate::time::Instant;
 

@@ -1,5 +1,5 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::disallowed_types, clippy::disallowed_methods, reason = "a test may panic and wait")]
 
 mod article;
 mod bench;
@@ -16,3 +16,4 @@ mod reports;
 mod runs;
 mod scenario_errors;
 mod store;
+mod tidy;

@@ -31,9 +31,13 @@ pub fn naming(text: &str) -> Vec<Process> {
     all().into_iter().filter(|process| process.command.contains(text)).collect()
 }
 
-/// The child of `parent` whose command line holds `text`.
+/// The child of `parent` whose command line holds `text`. Until it runs its own program, a child has its parent's command line.
 pub fn child(parent: u32, text: &str) -> Option<Process> {
-    all().into_iter().find(|process| process.parent == parent && process.command.contains(text))
+    let mut all = all();
+    let parents_command = all.iter().find(|process| process.pid == parent).map(|process| process.command.clone());
+    let own = |process: &Process| parents_command.as_ref() != Some(&process.command);
+    all.retain(|process| process.parent == parent && process.command.contains(text) && own(process));
+    all.pop()
 }
 
 /// Waits for `check` to give something.

@@ -14,8 +14,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{Connection, PgTransaction};
 
 use super::{Error, Schema};
-use crate::job::{JobId, Memory, State};
-use crate::policy::Why;
+use crate::job::{JobId, Memory, State, Why};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::time::nanos;
 use crate::worker;
@@ -155,7 +154,7 @@ impl Store {
         Ok((ends.len() as u64 - discarded, discarded))
     }
 
-    /// The channel on which [`insert`](Store::insert) tells of new jobs, if it is asked to.
+    /// The channel on which new jobs are told of, to workers that listen.
     pub fn channel(&self) -> &str {
         &self.channel
     }
