@@ -8,6 +8,7 @@ mod cluster;
 mod conformance;
 mod crash;
 mod herd;
+mod outages;
 mod play;
 mod postgres;
 mod processes;

@@ -1,10 +1,14 @@
 //! Real runs, small ones: a scenario in a few lines, played against a fresh database.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use simq::real::{Live, Outcome, Plan};
+use simq::call::Outcome as Answer;
+use simq::job::JobId;
+use simq::metrics::Attempt;
+use simq::real::{End, Live, Outcome, Plan};
 use simq::scenario::{self, Scenario};
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
@@ -13,6 +17,18 @@ use crate::cluster;
 
 /// Far beyond what anything here takes, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// A service that is fast and has room for everybody.
+pub const HEALTHY: &str = "[downstream]\nservers = 100\nqueue = 1000\nlatency = { kind = 'constant', value = '5ms' }\n";
+pub const PATIENT: &str = "[policy.patient]\nkind = 'constant'\ndelay = '60ms'\njitter = 'proportional'\njitter_share = 0.5\n";
+
+pub fn jobs(count: u32, more: &str) -> String {
+    format!("[[jobs]]\ntype = 'email'\ncount = {count}\nmax_retries = 200\n{more}\n")
+}
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
 
 /// The scenario that this text describes; a name and a horizon are added.
 pub fn scenario(text: &str) -> Scenario {
@@ -43,6 +59,30 @@ pub async fn play(scenario: &Scenario) -> Outcome {
     let outcome = simq::real::run(plan(scenario, 0, &database, "simq_test")).await.unwrap();
     assert_eq!(outcome.breaches, [""; 0]);
     outcome
+}
+
+pub fn assert_all_completed(outcome: &Outcome) {
+    assert_eq!(outcome.end, End::Finished);
+    let counts = outcome.summary.counts;
+    assert_eq!((counts.completed, counts.unfinished), (counts.jobs, 0), "{counts:?}");
+}
+
+pub fn attempts_by_job(outcome: &Outcome) -> BTreeMap<JobId, Vec<Attempt>> {
+    let mut jobs: BTreeMap<JobId, Vec<Attempt>> = BTreeMap::new();
+    for attempt in &outcome.record.attempts {
+        jobs.entry(attempt.job).or_default().push(*attempt);
+    }
+    jobs
+}
+
+/// How a call ended.
+pub fn answer(attempt: &Attempt) -> Answer {
+    attempt.outcome.expect("every call was answered")
+}
+
+/// How many calls ended so.
+pub fn count(outcome: &Outcome, answer: Answer) -> u64 {
+    outcome.record.attempts.iter().filter(|attempt| attempt.outcome == Some(answer)).count() as u64
 }
 
 /// Asks again and again until there is an answer.
