@@ -81,8 +81,11 @@ impl Store {
 
     /// Takes up to `limit` due jobs for `lease`: by priority, then age, then number.
     pub fn claim(&mut self, now: Instant, limit: u32, lease: Duration) -> Claimed {
-        let ready = |row: &Row| matches!(row.state, State::Available | State::Retryable) && row.due <= now;
-        let mut due: Vec<JobId> = self.rows.iter().filter(|(_, row)| ready(row)).map(|(id, _)| *id).collect();
+        for row in self.rows.values_mut().filter(|row| row.state == State::Retryable && row.due <= now) {
+            row.state = State::Available;
+        }
+        let available = self.rows.iter().filter(|(_, row)| row.state == State::Available);
+        let mut due: Vec<JobId> = available.map(|(id, _)| *id).collect();
         due.sort_by_key(|id| {
             let row = &self.rows[id];
             (std::cmp::Reverse(row.priority), row.created, *id)
@@ -211,6 +214,16 @@ mod tests {
         let again = store.claim(at(61), 1, LEASE).claims.remove(0);
         assert_eq!((again.memory.attempt(), again.lag), (2, Duration::from_millis(1)));
         assert_eq!(again.memory.last_delay, Some(Duration::from_millis(50)));
+    }
+
+    #[test]
+    fn a_job_that_is_due_and_not_taken_waits_for_a_worker_and_not_for_its_time() {
+        let mut store = store(&[(1, 0, 0), (2, 0, 0)]);
+        let claims = store.claim(at(0), 2, LEASE).claims;
+        store.settle(at(0), &[retry(&claims[0], 10), retry(&claims[1], 20)]);
+        let claimed = store.claim(at(30), 1, LEASE);
+        assert_eq!((claimed.claims.len(), claimed.next_due), (1, None));
+        assert_eq!(store.rows()[&JobId(2)].state, State::Available);
     }
 
     #[test]

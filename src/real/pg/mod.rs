@@ -53,6 +53,11 @@ pub enum Error {
 /// # Errors
 /// [`Error::Url`] if it is not one.
 pub fn parse_url(url: &str) -> Result<PgConnectOptions, Error> {
+    // sqlx would take any scheme, and look for a Postgres where the URL says that there is none.
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    if let Some(other) = scheme.filter(|scheme| !matches!(*scheme, "postgres" | "postgresql")) {
+        return Err(Error::Url(sqlx::Error::Configuration(format!("its scheme is `{other}`").into())));
+    }
     let options: PgConnectOptions = url.parse().map_err(Error::Url)?;
     Ok(options.application_name("simq"))
 }
@@ -97,8 +102,14 @@ impl Schema {
         sqlx::raw_sql(AssertSqlSafe(comment)).execute(&mut connection).await?;
         connection.close().await?;
         let schema = Schema { name: name.to_owned(), options: inside(database, name) };
-        migrate(&schema.options).await?;
-        Ok(schema)
+        match migrate(&schema.options).await {
+            Ok(()) => Ok(schema),
+            Err(error) => {
+                // What kept the tables from being made is what the caller must hear of, not what kept this from working.
+                let _ = schema.drop().await;
+                Err(error)
+            }
+        }
     }
 
     /// Its name.

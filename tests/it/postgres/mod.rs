@@ -17,17 +17,17 @@ use crate::processes::{self, until};
 const SIMQ: &str = env!("CARGO_BIN_EXE_simq");
 
 /// A folder in which the servers of one test live, so that it can tell its own from others.
-struct Place(TempDir);
+pub struct Place(TempDir);
 
 impl Place {
-    fn new() -> Place {
+    pub fn new() -> Place {
         let folder = tempfile::Builder::new().prefix("simq-it-").tempdir_in(fast_place()).unwrap();
         // As root, the server runs as another user.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Place(folder)
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
@@ -37,10 +37,17 @@ impl Place {
         folder
     }
 
-    /// `simq postgres` with the templates that all tests share.
+    /// `simq postgres`.
     fn simq(&self) -> Command {
+        let mut command = self.command();
+        command.arg("postgres");
+        command
+    }
+
+    /// `simq`, with the templates that all tests share.
+    pub fn command(&self) -> Command {
         let mut command = Command::new(SIMQ);
-        command.arg("postgres").env("SIMQ_PG_DIR", self.path());
+        command.env("SIMQ_PG_DIR", self.path());
         command.env("SIMQ_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         command.env_remove("DATABASE_URL");
         command
@@ -51,20 +58,20 @@ impl Place {
     }
 
     /// The servers' directories.
-    fn directories(&self) -> Vec<PathBuf> {
+    pub fn directories(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path()).unwrap().flatten().map(|entry| entry.path());
         entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("simq-pg-")).collect()
     }
 
-    fn is_clean(&self) -> bool {
+    pub fn is_clean(&self) -> bool {
         self.directories().is_empty() && processes::naming(&self.path().to_string_lossy()).is_empty()
     }
 
-    fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         assert!(self.is_clean(), "left: {:?} {:?}", self.directories(), processes::naming(&self.path().to_string_lossy()));
     }
 
-    fn becomes_clean(&self) {
+    pub fn becomes_clean(&self) {
         until("the server and its directory to go", || self.is_clean().then_some(()));
     }
 }
@@ -99,7 +106,7 @@ impl Running {
     }
 }
 
-fn server_pid(place: &Place) -> u32 {
+pub fn server_pid(place: &Place) -> u32 {
     let directory = place.directories().pop().expect("the server has a directory");
     let file = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap();
     file.lines().next().unwrap().parse().unwrap()
