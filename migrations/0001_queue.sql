@@ -90,20 +90,20 @@ CREATE INDEX article_order ON article (priority DESC, created_at, id) WHERE stat
 
 -- Every job as one row, in the words of the states.
 CREATE VIEW jobs AS
-    SELECT id, type, payload, 'available' AS status, -rank AS priority, retries, max_retries, created_at, schedule_at,
-        failure, NULL::text AS why, NULL::timestamptz AS finished_at, NULL::integer AS worker
+    SELECT id, type, payload, 'available' AS status, -rank AS priority, retries, max_retries, created_at, schedule_at, last_delay_ns,
+        failure, NULL::text AS discarded_why, NULL::timestamptz AS finished_at, NULL::integer AS worker
     FROM ready
 UNION ALL
     SELECT id, type, payload, CASE WHEN schedule_at <= statement_timestamp() THEN 'available' ELSE 'retryable' END, -rank, retries,
-        max_retries, created_at, schedule_at, failure, NULL, NULL, NULL
+        max_retries, created_at, schedule_at, last_delay_ns, failure, NULL, NULL, NULL
     FROM scheduled
 UNION ALL
-    SELECT i.id, i.type, i.payload, 'running', -i.rank, i.retries, i.max_retries, i.created_at, i.schedule_at, i.failure, NULL,
-        NULL, lease.worker
+    SELECT i.id, i.type, i.payload, 'running', -i.rank, i.retries, i.max_retries, i.created_at, i.schedule_at, i.last_delay_ns, i.failure,
+        NULL, NULL, lease.worker
     FROM lease CROSS JOIN LATERAL unnest(lease.items) AS i
 UNION ALL
-    SELECT i.id, i.type, i.payload, finished.status, -i.rank, i.retries, i.max_retries, i.created_at, i.schedule_at, i.failure,
-        finished.why, finished.at, NULL
+    SELECT i.id, i.type, i.payload, finished.status, -i.rank, i.retries, i.max_retries, i.created_at, i.schedule_at, i.last_delay_ns,
+        i.failure, finished.why, finished.at, NULL
     FROM finished CROSS JOIN LATERAL unnest(finished.items) AS i
 UNION ALL
     SELECT id, type, payload,
@@ -113,5 +113,5 @@ UNION ALL
             WHEN 'failed' THEN 'discarded'
             ELSE status
         END,
-        priority, retries, max_retries, created_at, schedule_at, failure, why, finished_at, NULL
+        priority, retries, max_retries, created_at, schedule_at, last_delay_ns, failure, why, finished_at, NULL
     FROM article;

@@ -48,6 +48,8 @@ fn ending(job: JobId, state: State, attempts: &[&Attempt]) -> Option<String> {
         attempts.iter().filter(|a| matches!(a.fate, Fate::Discarded(Why::Permanent | Why::Exhausted)) && a.settled.is_some());
     match (state, completed, discarded.count()) {
         (State::Completed, 1, 0) | (State::Discarded, 0, 0 | 1) => None,
+        // An attempt that is counted as lost because the connection broke may have been committed before it did.
+        (State::Completed, 0, 0) if attempts.iter().any(|attempt| attempt.fate == Fate::Lost) => None,
         (State::Available | State::Running | State::Retryable, 0, 0) => None,
         (_, completed, discarded) => {
             Some(format!("job {job} is {} after {completed} completing and {discarded} discarding attempts", state.name()))

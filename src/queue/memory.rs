@@ -24,7 +24,7 @@ pub struct Row {
     pub max_retries: u32,
     /// When it was put in.
     pub created: Instant,
-    /// Where it stands.
+    /// Where it stands, but that a retry which has come due is available: see [`Row::state_at`].
     pub state: State,
     /// Retries spent.
     pub retries: u32,
@@ -58,6 +58,11 @@ impl Row {
             why: None,
         }
     }
+
+    /// Where it stands at this moment.
+    pub fn state_at(&self, now: Instant) -> State {
+        if self.state == State::Retryable && self.due <= now { State::Available } else { self.state }
+    }
 }
 
 /// Jobs in memory.
@@ -65,6 +70,8 @@ impl Row {
 pub struct Store {
     rows: BTreeMap<JobId, Row>,
     tokens: i64,
+    /// Each worker's last settlement, and what came of it.
+    answers: BTreeMap<u32, (u64, Settled)>,
 }
 
 impl Store {
@@ -79,20 +86,14 @@ impl Store {
         &self.rows
     }
 
-    /// Takes up to `limit` due jobs for `lease`: by priority, then age, then number.
+    /// Takes up to `limit` due jobs for `lease`: by priority, then number.
     pub fn claim(&mut self, now: Instant, limit: u32, lease: Duration) -> Claimed {
-        for row in self.rows.values_mut().filter(|row| row.state == State::Retryable && row.due <= now) {
-            row.state = State::Available;
-        }
-        let available = self.rows.iter().filter(|(_, row)| row.state == State::Available);
+        let available = self.rows.iter().filter(|(_, row)| row.state_at(now) == State::Available);
         let mut due: Vec<JobId> = available.map(|(id, _)| *id).collect();
-        due.sort_by_key(|id| {
-            let row = &self.rows[id];
-            (std::cmp::Reverse(row.priority), row.created, *id)
-        });
+        due.sort_by_key(|id| (std::cmp::Reverse(self.rows[id].priority), *id));
         due.truncate(limit as usize);
         let claims = due.into_iter().map(|id| self.take(now, id, lease)).collect();
-        let waiting = self.rows.values().filter(|row| row.state == State::Retryable);
+        let waiting = self.rows.values().filter(|row| row.state_at(now) == State::Retryable);
         Claimed { claims, next_due: waiting.map(|row| row.due.since(now)).min() }
     }
 
@@ -112,34 +113,40 @@ impl Store {
         Claim { job: id, token, kind: row.kind.clone(), payload: row.payload.clone(), memory, lag: now.since(row.due) }
     }
 
-    /// Settles claims; what a newer claim has superseded is lost and changes nothing.
-    pub fn settle(&mut self, now: Instant, settlements: &[Settlement]) -> Settled {
+    /// Settles claims, as settlement number `number` of this worker. What is not held under its token any more is lost and changes
+    /// nothing. A settlement that is sent again is answered as it was the first time, and changes nothing.
+    pub fn settle(&mut self, now: Instant, worker: u32, number: u64, settlements: &[Settlement]) -> Settled {
+        if let Some((_, answer)) = self.answers.get(&worker).filter(|(last, _)| *last >= number) {
+            return answer.clone();
+        }
         let mut answer = Settled::default();
         for settlement in settlements {
-            match self.rows.get_mut(&settlement.job).filter(|row| row.token == Some(settlement.token)) {
+            match self.held(settlement.job, settlement.token) {
                 None => answer.lost.push(settlement.token),
                 Some(row) => {
-                    if row.state == State::Running {
-                        settle_row(row, now, &settlement.how);
-                    }
+                    settle_row(row, now, &settlement.how);
                     answer.settled.push(settlement.token);
                 }
             }
         }
+        self.answers.insert(worker, (number, answer.clone()));
         answer
     }
 
-    /// Makes claims last for `lease` from now; returns those that a newer claim, or none, has superseded.
+    /// Makes claims last for `lease` from now; returns those that are not held any more.
     pub fn extend(&mut self, now: Instant, claims: &[(JobId, Token)], lease: Duration) -> Vec<Token> {
         let mut lost = Vec::new();
         for &(job, token) in claims {
-            match self.rows.get_mut(&job).filter(|row| row.token == Some(token)) {
+            match self.held(job, token) {
                 None => lost.push(token),
-                Some(row) if row.state == State::Running => row.lease_until = now + lease,
-                Some(_) => {}
+                Some(row) => row.lease_until = now + lease,
             }
         }
         lost
+    }
+
+    fn held(&mut self, job: JobId, token: Token) -> Option<&mut Row> {
+        self.rows.get_mut(&job).filter(|row| row.state == State::Running && row.token == Some(token))
     }
 
     /// Takes expired claims away, at the price of one retry each; returns how many jobs went back and how many were given up.
@@ -149,7 +156,7 @@ impl Store {
             row.token = None;
             if row.retries < row.max_retries {
                 row.retries += 1;
-                (row.state, row.due, row.last_delay) = (State::Available, now, Some(Duration::ZERO));
+                (row.state, row.due, row.last_delay) = (State::Retryable, now, Some(Duration::ZERO));
                 returned += 1;
             } else {
                 (row.state, row.why) = (State::Discarded, Some(Why::Exhausted));
@@ -164,13 +171,13 @@ fn settle_row(row: &mut Row, now: Instant, how: &How) {
     match how {
         How::Complete => row.state = State::Completed,
         How::Retry { after, .. } => {
-            row.state = if after.is_zero() { State::Available } else { State::Retryable };
+            row.state = State::Retryable;
             row.retries += 1;
             row.due = now + *after;
             row.last_delay = Some(*after);
         }
         How::Discard { why, .. } => (row.state, row.why) = (State::Discarded, Some(*why)),
-        How::Release => row.state = State::Available,
+        How::Release => row.state = State::Retryable,
     }
 }
 
@@ -198,17 +205,17 @@ mod tests {
     }
 
     #[test]
-    fn claims_by_priority_then_age_then_number() {
+    fn claims_by_priority_then_number() {
         let mut store = store(&[(1, 0, 5), (2, 0, 3), (3, 9, 7), (4, 0, 3)]);
         let order: Vec<u64> = store.claim(at(10), 10, LEASE).claims.iter().map(|claim| claim.job.0).collect();
-        assert_eq!(order, [3, 2, 4, 1]);
+        assert_eq!(order, [3, 1, 2, 4]);
     }
 
     #[test]
     fn a_retry_is_not_claimed_before_it_is_due_and_says_when_it_will_be() {
         let mut store = store(&[(1, 0, 0)]);
         let claim = store.claim(at(0), 1, LEASE).claims.remove(0);
-        store.settle(at(10), &[retry(&claim, 50)]);
+        store.settle(at(10), 0, 1, &[retry(&claim, 50)]);
         let early = store.claim(at(59), 1, LEASE);
         assert_eq!((early.claims.len(), early.next_due), (0, Some(Duration::from_millis(1))));
         let again = store.claim(at(61), 1, LEASE).claims.remove(0);
@@ -220,10 +227,10 @@ mod tests {
     fn a_job_that_is_due_and_not_taken_waits_for_a_worker_and_not_for_its_time() {
         let mut store = store(&[(1, 0, 0), (2, 0, 0)]);
         let claims = store.claim(at(0), 2, LEASE).claims;
-        store.settle(at(0), &[retry(&claims[0], 10), retry(&claims[1], 20)]);
+        store.settle(at(0), 0, 1, &[retry(&claims[0], 10), retry(&claims[1], 20)]);
         let claimed = store.claim(at(30), 1, LEASE);
         assert_eq!((claimed.claims.len(), claimed.next_due), (1, None));
-        assert_eq!(store.rows()[&JobId(2)].state, State::Available);
+        assert_eq!(store.rows()[&JobId(2)].state_at(at(30)), State::Available);
     }
 
     #[test]
@@ -235,17 +242,17 @@ mod tests {
         let new = store.claim(at(101), 1, LEASE).claims.remove(0);
         assert_eq!(new.memory.attempt(), 2, "the lost attempt counts");
         let done = |claim: &Claim| Settlement { job: claim.job, token: claim.token, how: How::Complete };
-        assert_eq!(store.settle(at(102), &[done(&old)]).lost, [old.token]);
+        assert_eq!(store.settle(at(102), 0, 1, &[done(&old)]).lost, [old.token]);
         assert_eq!(store.rows()[&JobId(1)].state, State::Running);
-        assert_eq!(store.settle(at(103), &[done(&new)]).settled, [new.token]);
+        assert_eq!(store.settle(at(103), 0, 2, &[done(&new)]).settled, [new.token]);
     }
 
     #[test]
     fn settling_twice_is_settling_once() {
         let mut store = store(&[(1, 0, 0)]);
         let claim = store.claim(at(0), 1, LEASE).claims.remove(0);
-        let first = store.settle(at(1), &[retry(&claim, 50)]);
-        assert_eq!(store.settle(at(30), &[retry(&claim, 50)]), first);
+        let first = store.settle(at(1), 0, 1, &[retry(&claim, 50)]);
+        assert_eq!(store.settle(at(30), 0, 1, &[retry(&claim, 50)]), first);
         assert_eq!(store.rows()[&JobId(1)].due, at(51));
     }
 

@@ -12,11 +12,12 @@
 //! ```
 //!
 //! The promises:
-//! * a claim takes jobs that are due, by priority (higher first), then age (created first), then number;
+//! * a claim takes jobs that are due, by priority (higher first), then age, which is the number: numbers are given out in order of arrival. How far a
+//!   store may bend this is bounded, and said where it does;
 //! * a claimed job belongs to nobody else until its lease expires, by the store's clock;
 //! * a claim is named by a [`Token`] that no other claim has; only its holder can settle, and a settle whose token was
 //!   superseded changes nothing and is reported as lost;
-//! * settling twice with one token is the same as settling once;
+//! * a settlement has a number of its worker's; one that is sent again under its number is carried out once, and answered alike;
 //! * a claim that expires has spent one retry, so that a job that kills its worker ends too.
 //!
 //! Only durations cross this border. The store adds them to its own clock, so that nobody else's clock can matter.

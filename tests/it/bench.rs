@@ -5,9 +5,12 @@
 
 use std::time::Duration;
 
+use simq::job::JobId;
 use simq::queue::ClaimMode;
-use simq::real::pg::{Schema, Store};
+use simq::real::pg::{Batch, Schema, Store, insert};
+use simq::time::Instant;
 use simq::worker::{Settings, Wait};
+use simq::workload::{Arrival, Group, Job};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 
@@ -27,46 +30,78 @@ pub struct New {
 pub struct Bench {
     pub schema: Schema,
     pub connection: PgConnection,
+    batches: u64,
 }
 
 impl Bench {
     pub async fn new() -> Bench {
         let schema = Schema::create(&cluster::database().await, "simq_bench", "simq test").await.unwrap();
         let connection = PgConnection::connect_with(schema.options()).await.unwrap();
-        Bench { schema, connection }
+        Bench { schema, connection, batches: 0 }
     }
 
+    /// A store that keeps the order to the letter.
     pub async fn store(&self, claim: ClaimMode, connections: u32) -> Store {
-        let wait = Wait::Due { at_most: MINUTE };
-        let settings = Settings { count: 1, slots: 1, connections, claim, batch: 1, lease: MINUTE, wait };
-        Store::open(&self.schema, &settings).await.unwrap()
+        Store::open_strict(&self.schema, &Bench::settings(claim, connections)).await.unwrap()
     }
 
-    /// Puts jobs in with the statement that runs use, all at one moment.
+    /// A store as runs open it.
+    pub async fn quick_store(&self, connections: u32) -> Store {
+        Store::open(&self.schema, &Bench::settings(ClaimMode::Lease, connections)).await.unwrap()
+    }
+
+    fn settings(claim: ClaimMode, connections: u32) -> Settings {
+        let wait = Wait::Due { at_most: MINUTE };
+        Settings { count: 1, slots: 1, connections, claim, batch: 1, lease: MINUTE, wait }
+    }
+
+    /// Puts jobs in as runs do, for workers that claim under leases.
     pub async fn insert(&mut self, jobs: &[New]) {
-        let ids: Vec<i64> = jobs.iter().map(|job| job.id as i64).collect();
-        let texts = |text: &str| vec![text.to_owned(); jobs.len()];
-        let priorities: Vec<i16> = jobs.iter().map(|job| job.priority).collect();
-        let limits: Vec<i32> = jobs.iter().map(|job| job.max_retries as i32).collect();
-        sqlx::query(include_str!("../../src/real/pg/insert.sql"))
-            .bind(ids)
-            .bind(texts("email"))
-            .bind(texts("{}"))
-            .bind(priorities)
-            .bind(limits)
-            .execute(&mut self.connection)
-            .await
-            .unwrap();
+        self.insert_for(ClaimMode::Lease, jobs).await;
+    }
+
+    /// Puts jobs in as runs do.
+    pub async fn insert_for(&mut self, mode: ClaimMode, new: &[New]) {
+        let group = |new: &New| Group {
+            kind: "email".into(),
+            count: 1,
+            arrival: Arrival::AtOnce,
+            at: Duration::ZERO,
+            priority: new.priority,
+            permanent: 0.0,
+            max_retries: new.max_retries,
+        };
+        let groups: Vec<Group> = new.iter().map(group).collect();
+        let job = |(group, new): (usize, &New)| Job { at: Instant::START, id: JobId(new.id), group, malformed: false };
+        let jobs: Vec<Job> = new.iter().enumerate().map(job).collect();
+        self.batches += 1;
+        let batch = Batch { producer: -1, number: self.batches, jobs: &jobs, groups: &groups, max_retries: None };
+        insert(&mut self.connection, batch, mode).await.unwrap();
+    }
+
+    /// Numbers batches from the beginning again, for producers that nobody has heard of.
+    pub fn restart(&mut self) {
+        self.batches = 0;
+    }
+
+    /// Empties the queue.
+    pub async fn clear(&mut self) {
+        self.execute("TRUNCATE ready, scheduled, lease, finished, article").await;
     }
 
     /// Lets time pass.
     pub async fn pass(&mut self, by: Duration) {
-        let statement = format!(
-            "UPDATE jobs SET created_at = created_at - d, schedule_at = schedule_at - d, lease_until = lease_until - d \
-             FROM (SELECT {} * interval '1 microsecond' AS d) AS by",
-            by.as_micros()
+        let d = format!("{} * interval '1 microsecond'", by.as_micros());
+        let back = format!("created_at = created_at - {d}, schedule_at = schedule_at - {d}");
+        let item = format!(
+            "ROW(i.id, i.rank, i.type, i.payload, i.retries, i.max_retries, i.created_at - {d}, i.schedule_at - {d}, i.last_delay_ns, \
+             i.failure)::job"
         );
-        self.execute(&statement).await;
+        self.execute(&format!(
+            "UPDATE ready SET {back}; UPDATE scheduled SET {back}; UPDATE article SET {back}; \
+             UPDATE lease SET until = until - {d}, items = ARRAY(SELECT {item} FROM unnest(items) AS i)"
+        ))
+        .await;
     }
 
     pub async fn execute(&mut self, statement: &str) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use simq::job::JobId;
 use simq::real::End;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{Connection, Executor};
+use sqlx::{Connection, Executor, Row};
 
 use crate::cluster;
 use crate::play::{eventually, plan, scenario};
@@ -27,10 +27,11 @@ async fn claim_and_die(database: &PgConnectOptions, jobs: i64) -> BTreeSet<JobId
     let mut connection = PgConnection::connect_with(&inside).await.unwrap();
     let mut stolen = BTreeSet::new();
     eventually("jobs to claim", async || {
-        let statement = sqlx::query_scalar::<_, Option<i64>>(include_str!("../../src/real/pg/claim.sql"));
+        let statement = sqlx::query(include_str!("../../src/real/pg/claim_new.sql"));
         let lease_us = 200_000_i64;
-        let claimed = statement.bind(jobs - stolen.len() as i64).bind(lease_us).bind(99_i32).fetch_all(&mut connection).await;
-        stolen.extend(claimed.unwrap_or_default().into_iter().flatten().map(|id| JobId(id as u64)));
+        let statement = statement.bind(jobs - stolen.len() as i64).bind(lease_us).bind(99_i32).bind(i32::MIN).bind(0_i64);
+        let claimed = statement.fetch_all(&mut connection).await.unwrap_or_default();
+        stolen.extend(claimed.iter().map(|row| JobId(row.get::<i64, _>("id") as u64)));
         (stolen.len() as i64 == jobs).then_some(())
     })
     .await;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use simq::job::JobId;
 use simq::policy::Why;
-use simq::queue::{Claim, ClaimMode, How, Settlement};
+use simq::queue::{Claim, ClaimMode, How, Settled, Settlement};
 use simq::real::pg::Store;
 
 use crate::bench::{Bench, MINUTE, New};
@@ -25,6 +25,12 @@ fn retry(after: Duration) -> How {
     How::Retry { after, reason: "status-503".into() }
 }
 
+/// Settles under a number that has not been used.
+async fn settle(store: &Store, settlements: &[Settlement]) -> Settled {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    store.settle(0, NUMBERS.fetch_add(1, Ordering::Relaxed), settlements).await.unwrap()
+}
+
 async fn claim(store: &Store, limit: u32) -> Vec<Claim> {
     store.claim(0, limit, MINUTE).await.unwrap().claims
 }
@@ -39,21 +45,23 @@ async fn claimed(max_retries: u32) -> (Bench, Store, Claim) {
 }
 
 #[tokio::test]
-async fn claims_by_priority_then_age_then_number() {
+async fn claims_by_priority_then_number_new_jobs_and_due_retries_alike() {
     let mut bench = Bench::new().await;
-    bench.insert(&[New { id: 5, priority: 0, ..new(5) }, new(4)]).await;
-    bench.pass(MINUTE).await;
-    bench.insert(&[new(3), New { id: 7, priority: 9, ..new(7) }, New { id: 1, priority: -9, ..new(1) }, new(2)]).await;
+    bench.insert(&[new(1), new(2), New { id: 3, priority: 9, ..new(3) }]).await;
     let store = bench.store(ClaimMode::Lease, 1).await;
+    let first = claim(&store, 2).await;
+    settle(&store, &first.iter().map(|claim| settlement(claim, retry(MINUTE))).collect::<Vec<_>>()).await;
+    bench.pass(2 * MINUTE).await;
+    bench.insert(&[New { id: 4, priority: -9, ..new(4) }, New { id: 5, priority: 9, ..new(5) }, new(6)]).await;
     let order: Vec<u64> = claim(&store, 10).await.iter().map(|claim| claim.job.0).collect();
-    assert_eq!(order, [7, 4, 5, 2, 3, 1]);
+    assert_eq!(order, [3, 5, 1, 2, 6, 4]);
 }
 
 #[tokio::test]
 async fn a_claim_never_takes_more_than_its_limit_and_takes_what_is_left() {
     let mut bench = Bench::new().await;
     bench.insert(&(1..=5).map(new).collect::<Vec<_>>()).await;
-    let store = bench.store(ClaimMode::Lease, 1).await;
+    let store = bench.quick_store(1).await;
     let mut sizes = Vec::new();
     for _ in 0..4 {
         sizes.push(claim(&store, 2).await.len());
@@ -66,7 +74,7 @@ async fn sixteen_claimers_at_once_never_take_a_job_twice_and_miss_none() {
     const JOBS: usize = 2_000;
     let mut bench = Bench::new().await;
     bench.insert(&(1..=JOBS as u64).map(new).collect::<Vec<_>>()).await;
-    let store = Arc::new(bench.store(ClaimMode::Lease, 8).await);
+    let store = Arc::new(bench.quick_store(8).await);
     let taken = Arc::new(AtomicUsize::new(0));
     let mut claimers = tokio::task::JoinSet::new();
     for worker in 0..16 {
@@ -101,24 +109,24 @@ async fn a_settle_under_a_lease_that_expired_and_was_claimed_again_is_lost_and_c
     let before = bench.ask("SELECT jobs FROM jobs").await;
     let discard = How::Discard { why: Why::Permanent, reason: "status-422".into() };
     for how in [How::Complete, retry(MINUTE), discard, How::Release] {
-        let answer = store.settle(&[settlement(&old, how)]).await.unwrap();
+        let answer = settle(&store, &[settlement(&old, how)]).await;
         assert_eq!((answer.lost, answer.settled), (vec![old.token], vec![]));
     }
     assert_eq!(store.extend(&[(old.job, old.token)], MINUTE).await.unwrap(), [old.token]);
     assert_eq!(bench.ask("SELECT jobs FROM jobs").await, before);
-    assert_eq!(store.settle(&[settlement(&new, How::Complete)]).await.unwrap().settled, [new.token]);
+    assert_eq!(settle(&store, &[settlement(&new, How::Complete)]).await.settled, [new.token]);
     assert_eq!(bench.job(1).await, "completed 1");
 }
 
 #[tokio::test]
-async fn settling_twice_is_settling_once() {
+async fn a_settlement_that_is_sent_again_under_its_number_is_carried_out_once() {
     let discard = How::Discard { why: Why::Exhausted, reason: "status-503".into() };
     for how in [How::Complete, retry(MINUTE), retry(Duration::ZERO), discard, How::Release] {
         let (mut bench, store, claim) = claimed(3).await;
         let batch = [settlement(&claim, how)];
-        let first = store.settle(&batch).await.unwrap();
+        let first = store.settle(0, 1, &batch).await.unwrap();
         let row = bench.ask("SELECT jobs FROM jobs").await;
-        assert_eq!(store.settle(&batch).await.unwrap(), first);
+        assert_eq!(store.settle(0, 1, &batch).await.unwrap(), first);
         assert_eq!(first.settled, [claim.token]);
         assert_eq!(bench.ask("SELECT jobs FROM jobs").await, row, "{batch:?}");
     }
@@ -134,7 +142,7 @@ async fn a_delay_is_added_to_the_databases_clock_to_the_microsecond() {
     let claims = claim(&store, 20).await;
     let batch: Vec<Settlement> = claims.iter().map(|claim| settlement(claim, retry(delay(claim)))).collect();
     let before = bench.ask("SELECT clock_timestamp()").await;
-    assert_eq!(store.settle(&batch).await.unwrap().settled.len(), 20);
+    assert_eq!(settle(&store, &batch).await.settled.len(), 20);
     let after = bench.ask("SELECT clock_timestamp()").await;
     let apart = "SELECT array_agg(extract(microseconds FROM schedule_at - first)::int ORDER BY id) \
                  FROM jobs, (SELECT min(schedule_at) AS first FROM jobs) AS least";
@@ -154,7 +162,7 @@ async fn a_delay_between_two_microseconds_is_never_cut_short_and_is_kept_to_the_
     let claims = claim(&store, 2).await;
     let delays = [Duration::from_nanos(60_000_000_000), Duration::from_nanos(60_000_000_001)];
     let batch: Vec<Settlement> = claims.iter().zip(delays).map(|(claim, delay)| settlement(claim, retry(delay))).collect();
-    store.settle(&batch).await.unwrap();
+    settle(&store, &batch).await;
     let apart = bench.ask("SELECT extract(microseconds FROM max(schedule_at) - min(schedule_at))::int FROM jobs").await;
     assert_eq!(apart, "1");
     bench.pass(2 * MINUTE).await;
@@ -165,7 +173,7 @@ async fn a_delay_between_two_microseconds_is_never_cut_short_and_is_kept_to_the_
 #[tokio::test]
 async fn a_retry_is_claimed_when_it_is_due_and_not_before() {
     let (mut bench, store, first) = claimed(3).await;
-    store.settle(&[settlement(&first, retry(2 * MINUTE))]).await.unwrap();
+    settle(&store, &[settlement(&first, retry(2 * MINUTE))]).await;
     bench.pass(MINUTE).await;
     let early = store.claim(0, 1, MINUTE).await.unwrap();
     assert!(early.claims.is_empty());
@@ -203,11 +211,30 @@ async fn an_extended_lease_lives_on_from_the_moment_of_its_extension() {
     assert_eq!(store.extend(&[(held.job, held.token)], MINUTE).await.unwrap(), [held.token], "too late");
 }
 
+/// Claims that go on from where the last one was pass over what came in before it only for so long, and never lose it.
+#[tokio::test]
+async fn a_job_of_higher_priority_and_a_retry_are_not_passed_over_for_ever() {
+    let mut bench = Bench::new().await;
+    bench.insert(&(1..=40).map(new).collect::<Vec<_>>()).await;
+    let store = bench.quick_store(1).await;
+    let first = claim(&store, 2).await;
+    settle(&store, &[settlement(&first[0], retry(Duration::ZERO))]).await;
+    bench.insert(&[New { id: 41, priority: 9, ..new(41) }]).await;
+    let mut order = Vec::new();
+    while order.len() < 40 {
+        order.extend(claim(&store, 2).await.iter().map(|claim| claim.job.0));
+    }
+    assert_eq!(order[..2], [41, 1], "a settled retry makes the next claim look at everything");
+    order.sort_unstable();
+    let all: Vec<u64> = (1..=41).filter(|id| *id != 2).collect();
+    assert_eq!(order, all);
+}
+
 #[tokio::test]
 async fn a_discarded_job_keeps_the_reason() {
     let (mut bench, store, first) = claimed(3).await;
     let discard = How::Discard { why: Why::Permanent, reason: "status-422".into() };
-    store.settle(&[settlement(&first, discard)]).await.unwrap();
+    settle(&store, &[settlement(&first, discard)]).await;
     assert_eq!(bench.job(1).await, "discarded 0 permanent");
     assert_eq!(bench.ask("SELECT failure FROM jobs").await, "status-422");
 }
@@ -215,7 +242,7 @@ async fn a_discarded_job_keeps_the_reason() {
 #[tokio::test]
 async fn a_job_claimed_in_a_transaction_is_nobody_elses_while_it_is_open() {
     let mut bench = Bench::new().await;
-    bench.insert(&[new(1), new(2)]).await;
+    bench.insert_for(ClaimMode::Transaction, &[new(1), new(2)]).await;
     let holder = bench.store(ClaimMode::Transaction, 2).await;
     let other = bench.store(ClaimMode::Transaction, 1).await;
     let leaser = bench.store(ClaimMode::Lease, 1).await;
@@ -225,16 +252,16 @@ async fn a_job_claimed_in_a_transaction_is_nobody_elses_while_it_is_open() {
     assert_eq!((first[0].job, second[0].job), (JobId(1), JobId(2)));
     assert!(claim(&leaser, 10).await.is_empty());
     assert_eq!(bench.job(1).await, "available 0", "nothing is committed yet");
-    assert_eq!(holder.settle(&[settlement(&first[0], How::Complete)]).await.unwrap().settled, [first[0].token]);
+    assert_eq!(settle(&holder, &[settlement(&first[0], How::Complete)]).await.settled, [first[0].token]);
     assert_eq!(bench.job(1).await, "completed 0");
-    other.settle(&[settlement(&second[0], retry(MINUTE))]).await.unwrap();
+    settle(&other, &[settlement(&second[0], retry(MINUTE))]).await;
     assert_eq!(bench.job(2).await, "retryable 1");
 }
 
 #[tokio::test]
 async fn a_connection_that_is_cut_gives_its_transactions_job_back() {
     let mut bench = Bench::new().await;
-    bench.insert(&[new(1)]).await;
+    bench.insert_for(ClaimMode::Transaction, &[new(1)]).await;
     let holder = bench.store(ClaimMode::Transaction, 1).await;
     let held = claim(&holder, 1).await.remove(0);
     let other = bench.store(ClaimMode::Transaction, 1).await;
@@ -242,11 +269,11 @@ async fn a_connection_that_is_cut_gives_its_transactions_job_back() {
     bench.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()").await;
     let taken = eventually("the job to come back", async || claim(&other, 1).await.pop()).await;
     assert_eq!(taken.memory.attempt(), 1, "as if it had never been claimed");
-    let late = holder.settle(&[settlement(&held, How::Complete)]).await.unwrap();
+    let late = settle(&holder, &[settlement(&held, How::Complete)]).await;
     assert_eq!(late.lost, [held.token]);
-    assert_eq!(other.settle(&[settlement(&taken, How::Complete)]).await.unwrap().settled, [taken.token]);
+    assert_eq!(settle(&other, &[settlement(&taken, How::Complete)]).await.settled, [taken.token]);
     assert_eq!(bench.job(1).await, "completed 0");
-    bench.insert(&[new(2)]).await;
+    bench.insert_for(ClaimMode::Transaction, &[new(2)]).await;
     let again = eventually("the store to open a new connection", async || holder.claim(0, 1, MINUTE).await.ok()).await;
     assert_eq!(again.claims.len(), 1);
 }
@@ -254,28 +281,26 @@ async fn a_connection_that_is_cut_gives_its_transactions_job_back() {
 #[tokio::test]
 async fn a_store_that_is_closed_gives_its_transactions_jobs_back() {
     let mut bench = Bench::new().await;
-    bench.insert(&[new(1)]).await;
+    bench.insert_for(ClaimMode::Transaction, &[new(1)]).await;
     let holder = bench.store(ClaimMode::Transaction, 1).await;
     assert_eq!(claim(&holder, 1).await.len(), 1);
     holder.close().await;
-    let other = bench.store(ClaimMode::Lease, 1).await;
+    let other = bench.store(ClaimMode::Transaction, 1).await;
     eventually("the job to come back", async || claim(&other, 1).await.pop()).await;
 }
 
 #[tokio::test]
-async fn the_table_refuses_what_no_job_can_be() {
+async fn the_tables_refuse_what_no_job_can_be() {
     let mut bench = Bench::new().await;
     bench.insert(&[new(1)]).await;
-    for (change, constraint) in [
-        ("status = 'failed'", "known_status"),
-        ("status = 'running'", "running_means_leased"),
-        ("status = 'discarded', finished_at = now()", "discarded_means_why"),
-        ("status = 'completed'", "ended_means_finished"),
-        ("retries = 4", "retries_within_bounds"),
-        ("status = 'discarded', finished_at = now(), discarded_why = 'tired'", "known_why"),
+    for (statement, constraint) in [
+        ("UPDATE ready SET retries = 4", "retries_within_bounds"),
+        ("INSERT INTO finished VALUES (now(), 'running', NULL, '{}')", "known_status"),
+        ("INSERT INTO finished VALUES (now(), 'completed', 'exhausted', '{}')", "discarded_means_why"),
+        ("INSERT INTO finished VALUES (now(), 'discarded', 'tired', '{}')", "known_why"),
+        ("INSERT INTO lease VALUES (1, 0, now(), '{}')", "leases_hold_jobs"),
     ] {
-        let statement = sqlx::AssertSqlSafe(format!("UPDATE jobs SET {change}"));
-        let refused = sqlx::raw_sql(statement).execute(&mut bench.connection).await.unwrap_err();
-        assert_eq!(refused.as_database_error().and_then(|error| error.constraint()), Some(constraint), "{change}");
+        let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut bench.connection).await.unwrap_err();
+        assert_eq!(refused.as_database_error().and_then(|error| error.constraint()), Some(constraint), "{statement}");
     }
 }

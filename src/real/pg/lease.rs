@@ -30,6 +30,7 @@ pub(super) struct Lease {
     /// Jobs left under each lease that this process claimed.
     left: Mutex<BTreeMap<i64, usize>>,
     mark: Mutex<Mark>,
+    strict: bool,
 }
 
 /// Where the last claim ended, and what is known of the retries.
@@ -63,6 +64,11 @@ impl Mark {
 }
 
 impl Lease {
+    /// From now on each claim looks at everything.
+    pub(super) fn look_each_time(&mut self) {
+        self.strict = true;
+    }
+
     pub(super) async fn claim(
         &self,
         connection: &mut PgConnection,
@@ -71,7 +77,7 @@ impl Lease {
         lease: Duration,
     ) -> Result<Claimed, sqlx::Error> {
         let mark = *self.mark.lock().expect("nobody panics while holding it");
-        let mut claims = match mark.goes_on(limit, Instant::now()) {
+        let mut claims = match !self.strict && mark.goes_on(limit, Instant::now()) {
             true => self.claim_new(connection, worker, limit, lease, mark).await?,
             false => Vec::new(),
         };

@@ -42,6 +42,18 @@ impl Store {
         Ok(Store { connections, mode, transactions: AtomicU64::new(0) })
     }
 
+    /// The same, but that each claim looks at everything: slower, and with the order kept to the letter (see [`lease`](super::lease)).
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_strict(schema: &Schema, workers: &worker::Settings) -> Result<Store, Error> {
+        let mut store = Store::open(schema, workers).await?;
+        if let Mode::Lease(leases) = &mut store.mode {
+            leases.look_each_time();
+        }
+        Ok(store)
+    }
+
     /// Transactions begun for the workers so far.
     pub fn transactions(&self) -> u64 {
         self.transactions.load(Ordering::Relaxed)
