@@ -27,8 +27,8 @@ const PLACES: i64 = 1024;
 /// What this process knows of its leases and of its place in the queue.
 #[derive(Debug, Default)]
 pub(super) struct Lease {
-    /// Jobs left under each lease that this process claimed.
-    left: Mutex<BTreeMap<i64, usize>>,
+    /// The claims left under each lease that this process took, ascending.
+    left: Mutex<BTreeMap<i64, Vec<Token>>>,
     mark: Mutex<Mark>,
     strict: bool,
 }
@@ -107,7 +107,8 @@ impl Lease {
         rows.sort_unstable_by_key(|row| (row.rank, row.id));
         if let Some(last) = rows.last() {
             self.go_on((last.rank, last.id));
-            *self.left.lock().expect("nobody panics while holding it").entry(last.lease).or_default() += rows.len();
+            let tokens = (0..rows.len() as i64).map(|place| Token(last.lease * PLACES + place)).collect();
+            self.left.lock().expect("nobody panics while holding it").insert(last.lease, tokens);
         }
         let claim = rows.into_iter().enumerate().map(|(place, row)| Claim {
             job: JobId(row.id as u64),
@@ -139,14 +140,15 @@ impl Lease {
         let mut retries = false;
         let claims = rows.into_iter().filter_map(|row| {
             let lease = row.lease?;
-            *left.entry(lease).or_default() += 1;
+            let token = Token(lease * PLACES + row.place? % LEASE_SIZE);
+            left.entry(lease).or_default().push(token);
             match row.is_fresh? {
                 true => reached = reached.max(Some((row.rank?, row.id?))),
                 false => retries = true,
             }
             Some(Claim {
                 job: JobId(row.id? as u64),
-                token: Token(lease * PLACES + row.place? % LEASE_SIZE),
+                token,
                 kind: row.kind?.into(),
                 payload: row.payload?.into(),
                 memory: memory(row.retries?, row.max_retries?, row.last_delay_ns, row.age_us?),
@@ -204,17 +206,18 @@ impl Lease {
         Ok(settled)
     }
 
-    fn are_whole(&self, leases: &BTreeMap<i64, usize>) -> bool {
+    /// Whether these are all the claims that are left under their leases.
+    fn are_whole(&self, leases: &BTreeMap<i64, Vec<Token>>) -> bool {
         let left = self.left.lock().expect("nobody panics while holding it");
-        leases.iter().all(|(lease, count)| left.get(lease) == Some(count))
+        leases.iter().all(|(lease, tokens)| left.get(lease) == Some(tokens))
     }
 
-    fn forget(&self, leases: &BTreeMap<i64, usize>) {
+    fn forget(&self, leases: &BTreeMap<i64, Vec<Token>>) {
         let mut left = self.left.lock().expect("nobody panics while holding it");
-        for (lease, count) in leases {
+        for (lease, tokens) in leases {
             if let Some(still) = left.get_mut(lease) {
-                *still = still.saturating_sub(*count);
-                if *still == 0 {
+                still.retain(|token| tokens.binary_search(token).is_err());
+                if still.is_empty() {
                     left.remove(lease);
                 }
             }
@@ -248,12 +251,13 @@ fn memory(retries: i32, max_retries: i32, last_delay_ns: Option<i64>, age_us: i6
     }
 }
 
-/// How many of the settlements are under each lease.
-fn by_lease(settlements: &[Settlement]) -> BTreeMap<i64, usize> {
-    let mut leases = BTreeMap::new();
+/// The settlements' claims by their lease, ascending.
+fn by_lease(settlements: &[Settlement]) -> BTreeMap<i64, Vec<Token>> {
+    let mut leases: BTreeMap<i64, Vec<Token>> = BTreeMap::new();
     for settlement in settlements {
-        *leases.entry(lease_of(settlement.token)).or_default() += 1;
+        leases.entry(lease_of(settlement.token)).or_default().push(settlement.token);
     }
+    leases.values_mut().for_each(|tokens| tokens.sort_unstable());
     leases
 }
 
@@ -267,7 +271,7 @@ async fn finish(
     worker: u32,
     number: u64,
     settlements: &[Settlement],
-    leases: &BTreeMap<i64, usize>,
+    leases: &BTreeMap<i64, Vec<Token>>,
 ) -> Result<Settled, sqlx::Error> {
     let leases: Vec<i64> = leases.keys().copied().collect();
     let rows =
