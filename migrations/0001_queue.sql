@@ -36,7 +36,7 @@ CREATE UNIQUE INDEX ready_order ON ready (rank, id);
 CREATE TABLE scheduled (
     LIKE ready INCLUDING CONSTRAINTS
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX scheduled_due ON scheduled (schedule_at);
+CREATE INDEX scheduled_due ON scheduled (rank, schedule_at);
 
 -- What is claimed: a row per batch, exclusive until its lease runs out. A settlement takes its jobs out of `items`; the last takes the row.
 CREATE TABLE lease (

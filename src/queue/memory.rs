@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Claim, Claimed, How, Settled, Settlement, Token};
+use super::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::job::{JobId, Memory, State, Why};
 use crate::time::Instant;
 
@@ -70,11 +70,18 @@ impl Row {
 pub struct Store {
     rows: BTreeMap<JobId, Row>,
     tokens: i64,
+    /// New jobs and retries are one queue, as in the article's table.
+    by_age: bool,
     /// Each worker's last settlement, and what came of it.
     answers: BTreeMap<u32, (u64, Settled)>,
 }
 
 impl Store {
+    /// An empty store that claims as this mode does.
+    pub fn new(mode: ClaimMode) -> Store {
+        Store { by_age: mode == ClaimMode::Transaction, ..Store::default() }
+    }
+
     /// Puts a job in; its number must be new.
     pub fn insert(&mut self, id: JobId, row: Row) {
         let earlier = self.rows.insert(id, row);
@@ -86,15 +93,33 @@ impl Store {
         &self.rows
     }
 
-    /// Takes up to `limit` due jobs for `lease`: by priority, then number.
+    /// Takes up to `limit` due jobs for `lease`. The candidates are the first new jobs by priority, then number, and of each priority the
+    /// retries that have been due longest, `limit` of each at the most; of these the best by priority, then number. In transaction mode
+    /// all that is due, by priority, then number.
     pub fn claim(&mut self, now: Instant, limit: u32, lease: Duration) -> Claimed {
-        let available = self.rows.iter().filter(|(_, row)| row.state_at(now) == State::Available);
-        let mut due: Vec<JobId> = available.map(|(id, _)| *id).collect();
+        let mut due = self.candidates(now, limit as usize);
         due.sort_by_key(|id| (std::cmp::Reverse(self.rows[id].priority), *id));
         due.truncate(limit as usize);
         let claims = due.into_iter().map(|id| self.take(now, id, lease)).collect();
         let waiting = self.rows.values().filter(|row| row.state_at(now) == State::Retryable);
         Claimed { claims, next_due: waiting.map(|row| row.due.since(now)).min() }
+    }
+
+    fn candidates(&self, now: Instant, limit: usize) -> Vec<JobId> {
+        if self.by_age {
+            return self.rows.iter().filter(|(_, row)| row.state_at(now) == State::Available).map(|(id, _)| *id).collect();
+        }
+        let in_state = |state| self.rows.iter().filter(move |(_, row)| row.state == state && row.due <= now);
+        let mut new: Vec<JobId> = in_state(State::Available).map(|(id, _)| *id).collect();
+        new.sort_by_key(|id| (std::cmp::Reverse(self.rows[id].priority), *id));
+        new.truncate(limit);
+        let mut levels: BTreeMap<i16, Vec<JobId>> = BTreeMap::new();
+        in_state(State::Retryable).for_each(|(id, row)| levels.entry(row.priority).or_default().push(*id));
+        for mut level in levels.into_values() {
+            level.sort_by_key(|id| self.rows[id].due);
+            new.extend(level.into_iter().take(limit));
+        }
+        new
     }
 
     fn take(&mut self, now: Instant, id: JobId, lease: Duration) -> Claim {
@@ -205,10 +230,15 @@ mod tests {
     }
 
     #[test]
-    fn claims_by_priority_then_number() {
+    fn claims_by_priority_then_number_and_of_retries_the_longest_due() {
         let mut store = store(&[(1, 0, 5), (2, 0, 3), (3, 9, 7), (4, 0, 3)]);
         let order: Vec<u64> = store.claim(at(10), 10, LEASE).claims.iter().map(|claim| claim.job.0).collect();
         assert_eq!(order, [3, 1, 2, 4]);
+        let mut store = self::store(&[(1, 0, 0), (2, 0, 0), (3, 0, 0)]);
+        let claims = store.claim(at(0), 3, LEASE).claims;
+        store.settle(at(0), 0, 1, &[retry(&claims[0], 30), retry(&claims[1], 10), retry(&claims[2], 20)]);
+        let longest: Vec<u64> = store.claim(at(50), 2, LEASE).claims.iter().map(|claim| claim.job.0).collect();
+        assert_eq!(longest, [2, 3]);
     }
 
     #[test]

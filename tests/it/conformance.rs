@@ -112,7 +112,7 @@ fn seen(claimed: &Claimed) -> (Vec<Seen>, Option<u64>) {
 impl<'a> Pair<'a> {
     fn new(postgres: &'a Store, bench: &'a mut Bench, mode: ClaimMode) -> Pair<'a> {
         Pair {
-            memory: MemoryStore::default(),
+            memory: MemoryStore::new(mode),
             postgres,
             bench,
             now: Instant::START,

@@ -1,22 +1,29 @@
 -- Takes up to $1 due jobs for $2 microseconds on behalf of worker $3, and puts them under leases of at most $4 jobs each. New jobs
--- come from `ready` behind the mark ($5, $6), retries from `scheduled`; of both, the best by rank (minus the priority), then number.
--- Of the retries that are due, the 256 longest due are looked at (or four times $1, if that is more). Rows that another claim
--- holds are passed over. One row comes back even if there was no job, since each also says how long until the next retry is due.
-WITH fresh AS MATERIALIZED (
+-- come from `ready`, by rank (minus the priority), then number; retries from `scheduled`, of each rank the longest due; of both, the best $1 by rank,
+-- then number. Rows that another claim holds are passed over. One row comes back even if there was no job, since each also says how long
+-- until the next retry is due.
+WITH RECURSIVE step AS (
+    (SELECT rank FROM scheduled ORDER BY rank LIMIT 1)
+    UNION ALL
+    SELECT (SELECT next.rank FROM scheduled AS next WHERE next.rank > step.rank ORDER BY next.rank LIMIT 1)
+    FROM step
+    WHERE step.rank IS NOT NULL
+), level AS MATERIALIZED (
+    SELECT rank FROM step WHERE rank IS NOT NULL
+), fresh AS MATERIALIZED (
     SELECT ctid, rank, id FROM ready
-    WHERE (rank, id) > ($5::integer, $6::bigint)
     ORDER BY rank, id
     LIMIT $1
     FOR UPDATE SKIP LOCKED
-), due AS MATERIALIZED (
-    SELECT ctid, rank, id FROM scheduled
-    WHERE schedule_at <= statement_timestamp()
-    ORDER BY schedule_at
-    LIMIT greatest(256, 4 * $1)
 ), waited AS MATERIALIZED (
-    SELECT ctid, rank, id FROM scheduled
-    WHERE ctid = ANY (ARRAY(SELECT ctid FROM due ORDER BY rank, id LIMIT 2 * $1))
-    FOR UPDATE SKIP LOCKED
+    SELECT due.ctid, due.rank, due.id
+    FROM level CROSS JOIN LATERAL (
+        SELECT scheduled.ctid, scheduled.rank, scheduled.id FROM scheduled
+        WHERE scheduled.rank = level.rank AND schedule_at <= statement_timestamp()
+        ORDER BY schedule_at
+        LIMIT $1
+        FOR UPDATE SKIP LOCKED
+    ) AS due
 ), best AS MATERIALIZED (
     SELECT ctid, true AS is_fresh, rank, id FROM fresh
     UNION ALL
@@ -39,7 +46,13 @@ WITH fresh AS MATERIALIZED (
     FROM taken JOIN part ON part.part = taken.place / $4
     GROUP BY part.lease
 ), later AS (
-    SELECT min(schedule_at) AS due FROM scheduled WHERE schedule_at > statement_timestamp()
+    SELECT min(first.due) AS due
+    FROM level CROSS JOIN LATERAL (
+        SELECT schedule_at AS due FROM scheduled
+        WHERE scheduled.rank = level.rank AND schedule_at > statement_timestamp()
+        ORDER BY schedule_at
+        LIMIT 1
+    ) AS first
 )
 SELECT
     part.lease AS "lease?",

@@ -4,7 +4,7 @@
 //!   settled jobs are taken out of it.
 //! * A claim goes on from where the last one was (the mark), so that the dead rows behind it cost nothing, even while an old
 //!   transaction somewhere keeps them from being vacuumed, and it passes the retries by while none can be due. Every
-//!   [`Mark::REST`], or ten times as long as that takes, after a settlement that scheduled a retry, and whenever a claim found less than it asked
+//!   [`Mark::REST`], or ten times as long as that takes, when a retry of this process may be due, and whenever a claim found less than it asked
 //!   for, one looks at everything, from the beginning: so long may a new job of higher priority, or another process's retry, be overlooked.
 //! * Each settlement carries its worker's number for it. One that is sent again, because its answer was lost, is carried out once.
 
@@ -21,6 +21,8 @@ use crate::queue::{Claim, Claimed, How, Settled, Settlement, Token};
 
 /// Most jobs under one lease. Small enough that taking a few jobs out of it is cheap, large enough that its row is.
 const LEASE_SIZE: i64 = 64;
+/// Far beyond any run; an instant so far away can still be counted.
+const FAR: Duration = Duration::from_secs(100 * 366 * 86_400);
 /// A token is a lease's number and the job's place under it.
 const PLACES: i64 = 1024;
 
@@ -131,9 +133,7 @@ impl Lease {
     ) -> Result<Claimed, sqlx::Error> {
         let began = Instant::now();
         let (limit, lease, worker) = (i64::from(limit), micros(lease), worker as i32);
-        let rows = sqlx::query_file!("src/real/pg/claim.sql", limit, lease, worker, LEASE_SIZE, i32::MIN, 0_i64)
-            .fetch_all(connection)
-            .await?;
+        let rows = sqlx::query_file!("src/real/pg/claim.sql", limit, lease, worker, LEASE_SIZE).fetch_all(connection).await?;
         let next_due = rows.first().and_then(|row| row.next_due_us).map(from_micros);
         let mut left = self.left.lock().expect("nobody panics while holding it");
         let mut reached = None;
@@ -200,8 +200,10 @@ impl Lease {
         let mut mark = self.mark.lock().expect("nobody panics while holding it");
         mark.whole = whole;
         if settlements.iter().any(|settlement| matches!(settlement.how, How::Retry { .. } | How::Release)) {
-            // When it is due is the server's to know; the next claim looks.
-            mark.looked = None;
+            // When exactly it is due is the server's to know; not before the shortest delay is over.
+            let soonest = settlements.iter().map(|settlement| delay(&settlement.how)).min().unwrap_or_default();
+            let due = Instant::now() + soonest;
+            mark.no_retry_before = Some(mark.no_retry_before.map_or(due, |at| at.min(due)));
         }
         Ok(settled)
     }
@@ -239,6 +241,15 @@ impl Lease {
     pub(super) async fn reap(&self, connection: &mut PgConnection) -> Result<(u64, u64), sqlx::Error> {
         let reaped = sqlx::query_file!("src/real/pg/reap.sql").fetch_one(connection).await?;
         Ok((reaped.returned as u64, reaped.discarded as u64))
+    }
+}
+
+/// How soon what this leaves behind may be claimed again.
+fn delay(how: &How) -> Duration {
+    match how {
+        How::Retry { after, .. } => (*after).min(FAR),
+        How::Release => Duration::ZERO,
+        How::Complete | How::Discard { .. } => FAR,
     }
 }
 
