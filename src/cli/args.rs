@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq or a failed audit, 2 usage or a bad scenario, \
-4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, \
+4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
 
 /// What will your retries do to a service that is down? Measure it.
 #[derive(Debug, Parser)]

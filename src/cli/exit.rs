@@ -17,6 +17,8 @@ pub enum Exit {
     Invalid = 4,
     /// The environment does not allow it: no database, no port, no space.
     Environment = 5,
+    /// The audit of a run found that a job was lost, held twice or left in limbo.
+    Audit = 6,
     /// Ended by Ctrl-C or SIGTERM.
     Interrupted = 130,
 }

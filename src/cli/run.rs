@@ -12,10 +12,13 @@ use super::exit::Code;
 use super::progress::Progress;
 use super::{Exit, args, scenario};
 use crate::metrics::Limit;
-use crate::real::{self, End, Live, Plan};
+use crate::real::{self, End, Live, Outcome, Plan};
 use crate::report::{self, Comparison, Conditions, Run};
 use crate::rng::Seed;
 use crate::scenario::{NamedPolicy, Scenario};
+
+/// How a warning begins that the audit gives.
+const AUDIT: &str = "AUDIT: ";
 
 pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
     let (scenario, source) = scenario::load(&args.scenario)?;
@@ -53,68 +56,94 @@ fn narrow(mut scenario: Scenario, args: &args::Run) -> anyhow::Result<Scenario> 
 
 /// Runs every policy of every repetition, until done or told to stop.
 async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
-    let stop = listen_for_stop(args.quiet)?;
+    let mut stop = listen_for_stop(args.quiet)?;
     let live = Arc::new(Live::default());
     let progress = Progress::new(&scenario, live.clone(), args.quiet);
-    let mut lent = Lent::borrow(args.database_url.as_deref(), scenario.database.durable, &progress).await?;
-    let facts = lent.facts().await?;
-    let mut comparison = Comparison { scenario, runs: vec![], conditions: Conditions(facts), warnings: vec![], partial: false };
+    let url = args.database_url.as_deref().filter(|url| !url.is_empty());
+    let mut comparison =
+        Comparison { scenario, runs: vec![], conditions: Conditions::default(), warnings: vec![], partial: false };
+    let lent = tokio::select! {
+        lent = Lent::borrow(url, comparison.scenario.database.durable, &progress) => lent?,
+        Ok(_) = stop.wait_for(|stop| *stop) => return Ok(comparison),
+    };
+    comparison.conditions = Conditions(lent.facts().await?);
     if cfg!(debug_assertions) {
         comparison.warnings.push("simq is a debug build, several times slower than it can be: build it with --release".into());
     }
-    let mut failed = None;
-    'all: for repetition in 1..=comparison.scenario.repetitions {
-        for (index, named) in comparison.scenario.policies.iter().enumerate() {
-            if *stop.borrow() {
+    let mut hall = Hall { lent, live, stop, keep: args.keep };
+    let result = play_all(&mut comparison, &mut hall, &progress).await;
+    progress.finish();
+    hall.lent.give_back().await?;
+    result.map(|()| comparison)
+}
+
+/// Where the runs take place.
+struct Hall {
+    lent: Lent,
+    live: Arc<Live>,
+    stop: watch::Receiver<bool>,
+    keep: bool,
+}
+
+/// Each policy in turn, repetition by repetition; what was run before a failure or a stop stays in the comparison.
+async fn play_all(comparison: &mut Comparison, hall: &mut Hall, progress: &Progress) -> anyhow::Result<()> {
+    let scenario = comparison.scenario.clone();
+    for repetition in 1..=scenario.repetitions {
+        for (index, named) in scenario.policies.iter().enumerate() {
+            if *hall.stop.borrow() {
                 comparison.partial = true;
-                break 'all;
+                return Ok(());
             }
-            let seed = comparison.scenario.seed.repetition(repetition);
-            let plan = Plan {
-                scenario: &comparison.scenario,
-                policy: &named.policy,
-                seed,
-                database: &lent.options.clone(),
-                own_server: lent.is_own(),
-                schema: lent.schema(index, repetition),
-                note: note(&comparison.scenario, named, repetition),
-                keep: args.keep,
-                live: live.clone(),
-                stop: stop.clone(),
-                tape: false,
-            };
             progress.begin(named, repetition);
-            let outcome = tokio::select! {
-                outcome = real::run(plan) => outcome.context(Code(Exit::Environment)),
-                ended = lent.ended() => Err(ended),
-            };
-            match outcome {
-                Err(error) => {
-                    failed = Some(error);
-                    break 'all;
-                }
-                Ok(outcome) => {
-                    progress.end(named, &outcome);
-                    let about = |what: &String| format!("{}, repetition {repetition}: {what}", named.name);
-                    comparison.warnings.extend(outcome.breaches.iter().map(|breach| format!("AUDIT: {}", about(breach))));
-                    comparison.warnings.extend(outcome.warnings.iter().map(about));
-                    let partial = outcome.end == End::Stopped;
-                    comparison.partial |= partial;
-                    comparison.runs.push(Run {
-                        policy: named.name.clone(),
-                        repetition,
-                        seed: seed.0,
-                        record: outcome.record,
-                        summary: outcome.summary,
-                        partial,
-                    });
-                }
-            }
+            let outcome = play(&scenario, (index, named), repetition, hall).await?;
+            progress.end(named, &outcome);
+            keep_run(comparison, named, repetition, outcome);
         }
     }
-    progress.finish();
-    lent.give_back().await?;
-    failed.map_or(Ok(comparison), Err)
+    Ok(())
+}
+
+async fn play(
+    scenario: &Scenario,
+    (index, named): (usize, &NamedPolicy),
+    repetition: u32,
+    hall: &mut Hall,
+) -> anyhow::Result<Outcome> {
+    let options = hall.lent.options.clone();
+    let plan = Plan {
+        scenario,
+        policy: &named.policy,
+        seed: scenario.seed.repetition(repetition),
+        database: &options,
+        own_server: hall.lent.is_own(),
+        schema: hall.lent.schema(index, repetition),
+        note: note(scenario, named, repetition),
+        keep: hall.keep,
+        live: hall.live.clone(),
+        stop: hall.stop.clone(),
+        tape: false,
+    };
+    tokio::select! {
+        outcome = real::run(plan) => outcome.context(Code(Exit::Environment)),
+        ended = hall.lent.ended() => Err(ended),
+    }
+}
+
+/// Puts a run into the comparison, and says whose fault it is if something was amiss.
+fn keep_run(comparison: &mut Comparison, named: &NamedPolicy, repetition: u32, outcome: Outcome) {
+    let about = |what: &String| format!("{}, repetition {repetition}: {what}", named.name);
+    comparison.warnings.extend(outcome.breaches.iter().map(|breach| format!("{AUDIT}{}", about(breach))));
+    comparison.warnings.extend(outcome.warnings.iter().map(about));
+    let partial = outcome.end == End::Stopped;
+    comparison.partial |= partial;
+    comparison.runs.push(Run {
+        policy: named.name.clone(),
+        repetition,
+        seed: comparison.scenario.seed.repetition(repetition).0,
+        record: outcome.record,
+        summary: outcome.summary,
+        partial,
+    });
 }
 
 /// What somebody who finds the schema should know of it.
@@ -156,7 +185,7 @@ fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: 
         writeln!(stdout, "\n{}\nReport: {}", circumstances(comparison), out.display())?;
     }
     // What the audit found is an error, and the exit code says so too.
-    for warning in comparison.warnings.iter().filter(|warning| !args.quiet || warning.starts_with("AUDIT")) {
+    for warning in comparison.warnings.iter().filter(|warning| !args.quiet || warning.starts_with(AUDIT)) {
         anstream::eprintln!("warning: {warning}");
     }
     Ok(exit(comparison, args))
@@ -177,10 +206,10 @@ fn circumstances(comparison: &Comparison) -> String {
 }
 
 fn exit(comparison: &Comparison, args: &args::Run) -> Exit {
-    let spoiled = comparison.warnings.iter().any(|warning| !warning.starts_with("AUDIT"))
+    let spoiled = comparison.warnings.iter().any(|warning| !warning.starts_with(AUDIT))
         || comparison.runs.iter().any(|run| run.summary.limit == Limit::Harness);
-    if comparison.warnings.iter().any(|warning| warning.starts_with("AUDIT")) {
-        Exit::Internal
+    if comparison.warnings.iter().any(|warning| warning.starts_with(AUDIT)) {
+        Exit::Audit
     } else if comparison.partial {
         Exit::Interrupted
     } else if args.strict && spoiled {
