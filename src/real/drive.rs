@@ -119,7 +119,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             Err(_) => Event::Failed(Operation::Claim),
         },
         Command::Call(request) => {
-            let outcome = shared.caller.call(&request).await;
+            let outcome = shared.caller.call(worker, &request).await;
             Event::Replied { token: request.token, outcome }
         }
         Command::Settle(settlements) => match store.settle(&settlements).await {

@@ -17,9 +17,10 @@ mod drive;
 mod http;
 mod load;
 pub mod machine;
-mod mock;
+pub mod mock;
 mod outcome;
 mod run;
+mod users;
 
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ use tokio::sync::watch;
 
 pub use clock::Clock;
 pub use drive::Live;
-pub use http::{ATTEMPT_HEADER, Caller, JOB_HEADER};
-pub use mock::{Mock, refusals};
+pub use http::{ATTEMPT_HEADER, CALLER_HEADER, Caller, JOB_HEADER};
+pub use mock::{Conduct, Mock, Setup};
 pub use outcome::{End, Outcome};
 pub use run::run;
 

@@ -14,9 +14,10 @@ use super::drive::{Phase, Shared, Signals, drive};
 use super::http::Caller;
 use super::load::Load;
 use super::machine;
-use super::mock::{Mock, refusals};
+use super::mock::{Mock, Setup};
 use super::outcome::{End, Found, Outcome};
 use super::pg::{Schema, Store, is_idle, rows};
+use super::users::Users;
 use super::{Error, Plan};
 use crate::downstream::Downstream;
 use crate::journal::Tape;
@@ -57,9 +58,8 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
         sqlx::query("CHECKPOINT").execute(&mut watcher).await?;
     }
     let clock = Clock::starting_in(HEAD_START);
-    let settings = plan.scenario.downstream.clone();
-    let refusals = refusals(&settings.outages);
-    let mock = Mock::start(Downstream::new(settings, plan.seed), refusals, clock).map_err(Error::Mock)?;
+    let downstream = Downstream::new(plan.scenario.downstream.clone(), plan.seed);
+    let mock = Mock::start(downstream, clock, &Setup::of_a_run()).map_err(Error::Mock)?;
     let shared = Arc::new(Shared {
         clock,
         store,
@@ -73,7 +73,8 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
     let end = stage.wait(plan, &shared, schema, &mut watcher).await?;
     let (crew, load) = stage.leave(plan).await?;
     let ended = clock.now();
-    let (arrivals, mock_late) = mock.stop();
+    let users = stage.users.take().map(Users::leave);
+    let conduct = mock.stop();
     shared.store.close().await;
     let rows = rows(schema).await?;
     let samples = std::mem::take(&mut *stage.samples.lock().expect("the sampler does not panic"));
@@ -86,9 +87,9 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
             rows,
             crew,
             loaded: load,
-            arrivals,
-            mock_late,
-            starved: shared.caller.starved(),
+            conduct,
+            starved: shared.caller.starved() + users.as_ref().map_or(0, |users| users.starved),
+            users: users.map(|users| users.calls).unwrap_or_default(),
             transactions: shared.store.transactions(),
             samples,
         },
@@ -102,6 +103,7 @@ struct Stage {
     load: Option<JoinHandle<Result<Histogram<u64>, sqlx::Error>>>,
     loaded: Option<Histogram<u64>>,
     others: JoinSet<()>,
+    users: Option<Users>,
     samples: Arc<Mutex<Vec<Sample>>>,
 }
 
@@ -130,7 +132,9 @@ impl Stage {
             let signals = Signals { phase: phases.clone(), news: listeners.clone() };
             workers.spawn(drive(worker, shared.clone(), signals, plan.tape));
         }
-        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, samples })
+        let users = plan.scenario.downstream.users.as_ref();
+        let users = users.map(|users| Users::come(users.clone(), plan.seed, shared.caller.address(), clock));
+        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, users, samples })
     }
 
     /// Waits until every job has ended, the horizon has come, or somebody says stop.

@@ -70,7 +70,7 @@ fn number(value: Option<metrics::Value>) -> Value {
 }
 
 /// Turns serde's `{secs, nanos}` into `"2s"`, and a window's nanoseconds likewise, wherever they are.
-fn humanise(value: &mut Value) {
+pub fn humanise(value: &mut Value) {
     match value {
         Value::Object(map) => match duration(map).or_else(|| window(map)) {
             Some(text) => *value = text,

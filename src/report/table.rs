@@ -60,7 +60,7 @@ struct Printed {
 pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
     let policies = policies(comparison);
     let longest = policies.iter().map(|runs| runs.policy.chars().count()).max().unwrap_or(0).max("policy".len());
-    let outages = !comparison.scenario.downstream.outages.is_empty();
+    let outages = !comparison.scenario.spells().is_empty();
     let room = width.saturating_sub(longest);
     let mut columns = printed(&policies, outages, true);
     let ranges = total(&columns) <= room;
