@@ -587,7 +587,7 @@ mod tests {
             for i in 0..100 {
                 downstream.admit(at(0), &call(i));
             }
-            let late = |i: &u64| downstream.admit(at(i * 5), &call(1000 + i)).seen(at(i * 5), Duration::from_millis(100)).0;
+            let mut late = |i: &u64| downstream.admit(at(i * 5), &call(1000 + i)).seen(at(i * 5), Duration::from_millis(100)).0;
             (0..2000).map(|i| late(&i)).skip(1000).filter(|outcome| *outcome == Outcome::Ok).count()
         };
         assert_eq!(serve(None), 1000, "it recovers where capacity stays");

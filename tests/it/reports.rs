@@ -266,9 +266,9 @@ fn oddities() -> Vec<(&'static str, Comparison)> {
     let mut nothing = herd::compare(small());
     nothing.runs.clear();
     let mut stormy = small();
-    let brownout = Mode::Brownout { error_rate: 0.5, slowdown: 3.0 };
+    let brownout = Mode::Brownout { error_rate: 0.5, slowdown: 3.0, servers: None };
     stormy.downstream.outages =
-        (0..30).map(|i| Outage { window: Window::starting(ms(i * 90), ms(60)), mode: brownout }).collect();
+        (0..30).map(|i| Outage::plain(Window::starting(ms(i * 90), ms(60)), brownout)).collect();
     vec![
         ("one job", herd::compare(lone)),
         ("twelve policies", herd::compare(crowd)),

@@ -4,8 +4,8 @@
 //! (`refuse`, `hang`, `reset`), the gateway (`rate-limit`, `unavailable`, `maintenance`, `permanent`), the servers
 //! (`brownout`, `slow-start`), the answer on its way back (`slow-body`, `truncated`, `garbage`); those of one layer in the
 //! order of their `at`, then of the file. The first that answers a call decides. Those of the servers add up: slowdowns
-//! multiply, failures are independent, of two numbers of servers the smaller holds. Of those of the answer the last decides, but
-//! a slow body may break off as well.
+//! multiply, failures are independent, of two numbers of servers the smaller holds. An answer may dribble and be spoilt as
+//! well: then it is spoilt when its last byte was due.
 
 mod limiter;
 mod strike;

@@ -120,11 +120,11 @@ impl Fault {
                 None
             }
             Mode::Truncated => {
-                effects.broken = Some(Broken::Truncated);
+                effects.broken.get_or_insert(Broken::Truncated);
                 None
             }
             Mode::Garbage => {
-                effects.broken = Some(Broken::Garbage);
+                effects.broken.get_or_insert(Broken::Garbage);
                 None
             }
         }
