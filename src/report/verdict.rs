@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::across::{Runs, policies};
 use super::figure::{chosen, count, list, many, ratio, seconds};
+use super::harm;
 use crate::job::State;
 use crate::metrics::{Limit, Metric};
 use crate::policy::Why;
@@ -27,6 +28,8 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
         said.push("Interrupted: these figures cover a part of the runs only.".to_owned());
     }
     said.extend(losses(comparison, &policies));
+    said.extend(harm::aftermaths(&policies));
+    said.extend(harm::users(&policies));
     said.extend(doomed(&policies));
     said.extend(limits(&policies));
     let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
