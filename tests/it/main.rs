@@ -3,7 +3,9 @@
 
 mod cluster;
 mod herd;
+mod mock;
 mod postgres;
 mod processes;
 mod reports;
 mod scenario_errors;
+mod theory;

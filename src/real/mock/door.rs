@@ -27,22 +27,28 @@ pub(super) struct Door {
 }
 
 impl Door {
+    /// Reserves the port, and listens on it.
     pub(super) fn open(address: SocketAddr) -> io::Result<(Door, TcpListener)> {
+        let door = Door::reserve(address)?;
+        let listener = door.listen()?;
+        Ok((door, listener))
+    }
+
+    /// Reserves the port.
+    pub(super) fn reserve(address: SocketAddr) -> io::Result<Door> {
         if address.port() != 0 {
             // Two sockets may share a port with our options, so one of somebody else's with the same ones would be missed.
             drop(std::net::TcpListener::bind(address)?);
         }
         let reserved = socket(address)?;
-        let door = Door { address: reserved.local_addr()?, _reserved: reserved };
-        let listener = door.listen()?;
-        Ok((door, listener))
+        Ok(Door { address: reserved.local_addr()?, _reserved: reserved })
     }
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    fn listen(&self) -> io::Result<TcpListener> {
+    pub(super) fn listen(&self) -> io::Result<TcpListener> {
         socket(self.address)?.listen(4096)
     }
 }
@@ -63,9 +69,8 @@ fn most_connections() -> usize {
 }
 
 /// Listens, but for the windows in which it refuses.
-pub(super) async fn serve(shared: Arc<Shared>, door: Door, listener: TcpListener) {
+pub(super) async fn serve(shared: Arc<Shared>, door: Door, mut listener: Option<TcpListener>) {
     let room = Arc::new(Semaphore::new(most_connections()));
-    let mut listener = Some(listener);
     let (mut cut, mut uncut) = watch::channel(());
     loop {
         let (refuses, change) = shared.refuses();

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use hdrhistogram::Histogram;
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::clock::Clock;
@@ -95,11 +96,17 @@ impl Mock {
         let shared = Arc::new(Shared::new(downstream, clock, setup, log));
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (door, listener, admin) = {
+        let opened = {
             let _inside = runtime.enter();
-            let (door, listener) = Door::open(setup.listen)?;
-            let admin = setup.admin.map(Door::open).transpose()?;
-            (door, listener, admin)
+            open(setup, &shared)
+        };
+        let (door, listener, admin) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                // Whoever calls may be in a runtime of its own, where another can't be waited for.
+                runtime.shutdown_background();
+                return Err(error);
+            }
         };
         let (address, admin_address) = (door.address(), admin.as_ref().map(|(door, _)| door.address()));
         let serving = shared.clone();
@@ -150,6 +157,15 @@ impl Mock {
         }
         self.shared.close_log();
     }
+}
+
+type Opened = (Door, Option<TcpListener>, Option<(Door, TcpListener)>);
+
+/// Takes the ports. One that refuses from the start must not be reached at all, so it does not listen yet.
+fn open(setup: &Setup, shared: &Shared) -> io::Result<Opened> {
+    let door = Door::reserve(setup.listen)?;
+    let listener = if shared.refuses().0 { None } else { Some(door.listen()?) };
+    Ok((door, listener, setup.admin.map(Door::open).transpose()?))
 }
 
 impl Drop for Mock {
