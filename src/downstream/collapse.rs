@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn errors_take_their_time_and_are_forgotten() {
         let mut strain = Strain::default();
-        (0..2_000).for_each(|ms| if ms % 10 == 0 { strain.turn_away(at(ms)) });
+        (0..2_000).for_each(|ms| {
+            if ms % 10 == 0 {
+                strain.turn_away(at(ms))
+            }
+        });
         let slower = strain.slower(at(2_000), 0, 4, &COLLAPSE);
         assert!((1.6..2.1).contains(&slower), "100 errors a second take 2 of 4 servers, nearly: {slower}");
         assert!(strain.slower(at(20_000), 0, 4, &COLLAPSE) < 1.001);

@@ -20,19 +20,20 @@
 
 mod collapse;
 mod fault;
+mod hand;
 mod server;
+mod settings;
 mod stack;
 mod timeline;
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 pub use collapse::Collapse;
 pub use fault::{Hint, LimiterKind, Mode, Outage, RateLimit};
+pub use hand::FaultState;
+pub use settings::{Discipline, Settings, Users};
 
 use crate::call::{Admission, Call, Outcome, Reply, Ticket};
-use crate::dist::Dist;
 use crate::rng::{Seed, Stream};
 use crate::time::{Instant, Window};
 use collapse::Strain;
@@ -40,92 +41,6 @@ use fault::{Broken, Effects, Fault};
 use server::Servers;
 use stack::{Place, Stack};
 use timeline::Timeline;
-
-/// What the downstream is like.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Settings {
-    /// Calls it works on at once, at least 1.
-    pub servers: u32,
-    /// Calls that may wait for a server; the next one is answered 503.
-    pub queue: u32,
-    /// Who of those that wait is served first.
-    pub discipline: Discipline,
-    /// A call that would wait for longer, or has, is answered 503; `None`: none is.
-    pub shed_after: Option<Duration>,
-    /// How long a server works on a call.
-    pub latency: Dist,
-    /// Share of calls that fail with 500 although nothing is wrong, 0 to 1.
-    pub error_rate: f64,
-    /// How long a caller waits for an answer. The downstream itself does not know it.
-    pub client_timeout: Duration,
-    /// How its capacity falls under load; `None`: it does not.
-    pub collapse: Option<Collapse>,
-    /// The ordinary users that call it besides the jobs.
-    pub users: Option<Users>,
-    /// When it is down, and how; in order of time.
-    pub outages: Vec<Outage>,
-}
-
-/// Who of those that wait is served first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Discipline {
-    /// The oldest.
-    #[default]
-    Fifo,
-    /// The newest. A full queue turns away the oldest.
-    Lifo,
-}
-
-/// Ordinary users: an open-loop load that does not retry, on the same downstream.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Users {
-    /// Calls per second, as a Poisson process from the start of the run to its end.
-    pub rate: f64,
-    /// How long a user waits for an answer.
-    pub timeout: Duration,
-    /// What they call, as a job type.
-    pub route: String,
-}
-
-impl Default for Settings {
-    /// One server that takes no time, and is well.
-    fn default() -> Settings {
-        Settings {
-            servers: 1,
-            queue: 100,
-            discipline: Discipline::Fifo,
-            shed_after: None,
-            latency: Dist::Constant { value: Duration::ZERO },
-            error_rate: 0.0,
-            client_timeout: Duration::from_secs(2),
-            collapse: None,
-            users: None,
-            outages: Vec::new(),
-        }
-    }
-}
-
-impl Settings {
-    /// Calls it can complete in a second when all is well: servers over mean latency.
-    pub fn capacity(&self) -> f64 {
-        f64::from(self.servers) / self.latency.mean().as_secs_f64().max(1e-9)
-    }
-
-    /// Every turn of every outage up to `end`, in order of time, each as an outage of its own: what charts and figures go by.
-    /// Faults that are the request's are none.
-    pub fn spells(&self, end: Duration) -> Vec<Outage> {
-        let end = Instant::START + end;
-        let of = |outage: &Outage| {
-            let outage = Outage { every: None, ..outage.clone() };
-            move |window| Outage { window, ..outage.clone() }
-        };
-        let outages = self.outages.iter().filter(|outage| outage.mode.is_outage());
-        let mut spells: Vec<Outage> = outages.flat_map(|outage| outage.turns(end).map(of(outage))).collect();
-        spells.sort_by_key(|spell| spell.window.from);
-        spells
-    }
-}
 
 /// The downstream in the course of a run.
 #[derive(Debug)]
@@ -152,20 +67,6 @@ enum House {
 struct Finish {
     outcome: Outcome,
     dribble: Duration,
-}
-
-/// A fault as it stands.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FaultState {
-    /// Its number, by which it can be ended.
-    pub id: u32,
-    /// What it is.
-    #[serde(flatten)]
-    pub outage: Outage,
-    /// Whether it strikes at this moment.
-    pub active: bool,
-    /// Whether it was ended by hand.
-    pub ended: bool,
 }
 
 impl Downstream {
@@ -288,85 +189,6 @@ impl Downstream {
     }
 }
 
-/// The parts that only a downstream that stands alone needs: a hand on the timeline and on the faults.
-impl Downstream {
-    /// Where the timeline is.
-    pub fn place(&self, now: Instant) -> Instant {
-        self.timeline.place(now)
-    }
-
-    /// Whether the timeline stands still.
-    pub fn is_frozen(&self) -> bool {
-        self.timeline.is_frozen()
-    }
-
-    /// Stops the timeline where it is: windows neither begin nor end. Servers go on.
-    pub fn freeze(&mut self, now: Instant) {
-        self.timeline.freeze(now);
-    }
-
-    /// Lets the timeline go on from where it stands.
-    pub fn resume(&mut self, now: Instant) {
-        self.timeline.resume(now);
-    }
-
-    /// Back to the start of the timeline: the servers idle, limits unused, the scenario's faults as written, those started by
-    /// hand gone. A frozen timeline stays frozen, at its start.
-    pub fn reset(&mut self, now: Instant) {
-        let frozen = self.is_frozen();
-        *self = Downstream::new(self.settings.clone(), self.seed);
-        self.latest = now;
-        self.timeline = if frozen { Timeline::Frozen(Instant::START) } else { Timeline::Behind(now.since_start()) };
-        for fault in &mut self.faults {
-            fault.forget();
-        }
-    }
-
-    /// Starts a fault; its window is of the timeline. Returns its number.
-    pub fn start(&mut self, outage: Outage) -> u32 {
-        self.numbered += 1;
-        self.faults.push(Fault::new(outage, self.numbered, self.seed));
-        self.sort();
-        self.numbered
-    }
-
-    /// Ends a fault for good; false if there is none of this number.
-    pub fn end(&mut self, id: u32) -> bool {
-        let found = self.faults.iter_mut().find(|fault| fault.id == id);
-        found.map(|fault| fault.ended = true).is_some()
-    }
-
-    /// Every fault, in the order in which calls meet them.
-    pub fn faults(&self, now: Instant) -> Vec<FaultState> {
-        let place = self.place(now);
-        let state = |fault: &Fault| FaultState {
-            id: fault.id,
-            outage: fault.outage.clone(),
-            active: fault.turn(place).is_some(),
-            ended: fault.ended,
-        };
-        self.faults.iter().map(state).collect()
-    }
-
-    /// Calls that are worked on or wait.
-    pub fn in_house(&mut self, now: Instant) -> usize {
-        self.house.calls(now)
-    }
-
-    /// Whether nobody listens `now`, and when on the clock that may change next.
-    pub fn refuses(&self, now: Instant) -> (bool, Option<Instant>) {
-        let place = self.place(now);
-        let faults = || self.faults.iter().filter(|fault| !fault.ended && fault.outage.mode == Mode::Refuse);
-        let refuses = faults().any(|fault| fault.outage.turn(place).is_some());
-        let edge = faults().filter_map(|fault| fault.outage.next_edge(place)).min();
-        (refuses, edge.and_then(|edge| self.timeline.clock(edge)))
-    }
-
-    fn sort(&mut self) {
-        self.faults.sort_by_key(|fault| (fault.outage.mode.layer(), fault.outage.window.from, fault.id));
-    }
-}
-
 impl House {
     fn new(settings: &Settings) -> House {
         match settings.discipline {
@@ -402,6 +224,7 @@ fn turned_away(at: Instant) -> Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dist::Dist;
     use crate::job::JobId;
     use crate::time::Window;
     use proptest::prelude::*;
@@ -484,8 +307,10 @@ mod tests {
 
     #[test]
     fn malformed_calls_are_rejected_by_a_healthy_downstream_only() {
-        let mut downstream =
-            Downstream::new(settings(4, 4, vec![during(100, 100, Mode::Unavailable { retry_after: None, dated: false })]), Seed(1));
+        let mut downstream = Downstream::new(
+            settings(4, 4, vec![during(100, 100, Mode::Unavailable { retry_after: None, dated: false })]),
+            Seed(1),
+        );
         let bad = Call { malformed: true, ..call(1) };
         assert!(matches!(downstream.admit(at(0), &bad), Reply::Answer { outcome: Outcome::Status { code: 422, .. }, .. }));
         assert!(matches!(downstream.admit(at(150), &bad), Reply::Answer { outcome: Outcome::Status { code: 503, .. }, .. }));

@@ -323,7 +323,14 @@ mod tests {
 
     fn lens(outages: &[(u64, u64)]) -> Lens {
         let outages = outages.iter().map(|(from, until)| Window { from: at(*from), until: at(*until) }).collect();
-        Lens { stampede_window: Duration::from_millis(100), outages, workers: 1, slots: 4, client_timeout: Duration::from_secs(1), capacity: 100.0 }
+        Lens {
+            stampede_window: Duration::from_millis(100),
+            outages,
+            workers: 1,
+            slots: 4,
+            client_timeout: Duration::from_secs(1),
+            capacity: 100.0,
+        }
     }
 
     #[test]

@@ -69,7 +69,6 @@ impl UserFigures {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

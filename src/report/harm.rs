@@ -8,7 +8,8 @@ use crate::metrics::{Aftermath, Metric};
 pub(super) fn aftermaths(policies: &[Runs<'_>]) -> Vec<String> {
     let mut said: Vec<String> = policies.iter().filter_map(stuck).collect();
     if !said.is_empty() {
-        let free: Vec<&Runs<'_>> = policies.iter().filter(|runs| is_free(runs)).collect();
+        // One that loses jobs is not praised for what else it does.
+        let free: Vec<&Runs<'_>> = policies.iter().filter(|runs| is_free(runs) && !runs.loses()).collect();
         said.extend(escape(&free));
     }
     said
@@ -45,7 +46,11 @@ fn escape(free: &[&Runs<'_>]) -> Option<String> {
         .iter()
         .filter_map(|runs| {
             let after = runs.first().summary.aftermath?;
-            let when = if after.down_for.is_zero() { "at once".to_owned() } else { format!("after {}", seconds(after.down_for.as_secs_f64())) };
+            let when = if after.down_for.is_zero() {
+                "at once".to_owned()
+            } else {
+                format!("after {}", seconds(after.down_for.as_secs_f64()))
+            };
             Some(format!("under `{}` {when}", runs.policy))
         })
         .collect();
@@ -62,10 +67,8 @@ pub(super) fn users(policies: &[Runs<'_>]) -> Option<String> {
         true => ("user_failed_after", "after the outage "),
         false => ("user_failed", ""),
     };
-    let each: Vec<String> = policies
-        .iter()
-        .filter_map(|runs| Some(format!("{} under `{}`", percent(median(runs, failed)?), runs.policy)))
-        .collect();
+    let each: Vec<String> =
+        policies.iter().filter_map(|runs| Some(format!("{} under `{}`", percent(median(runs, failed)?), runs.policy))).collect();
     if each.is_empty() {
         return None;
     }

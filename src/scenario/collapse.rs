@@ -38,7 +38,10 @@ pub(super) fn check(section: &Section<RawCollapse>, holds: u64, check: &mut Chec
         let problem = Problem::new(&header.place, "this service does not collapse: nothing in the table makes it");
         check.report(problem.help("give it a `knee`, an `error_cost` or a `falls_at`, or take the table out"));
     }
-    for (key, field) in [("knee", raw.knee.given().map(|at| (at.value.0, &at.place))), ("falls_at", raw.falls_at.given().map(|at| (at.value.0, &at.place)))] {
+    for (key, field) in [
+        ("knee", raw.knee.given().map(|at| (at.value.0, &at.place))),
+        ("falls_at", raw.falls_at.given().map(|at| (at.value.0, &at.place))),
+    ] {
         if let Some((calls, place)) = field.filter(|(calls, _)| *calls > holds && holds > 0) {
             let message = format!("`{key}` ({calls}) is never reached: servers and queue hold {holds} calls");
             check.report(Problem::new(place, message).help(format!("lower `{key}` or raise `queue`")));

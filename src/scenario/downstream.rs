@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::collapse::{self, RawCollapse};
 use super::error::Problem;
 use super::file::Check;
-use super::collapse::{self, RawCollapse};
 use super::outage::{self, RawOutage};
 use super::table::{At, Section, table};
 use super::value::{Count, Length, Name, Offset, Rate, Share};

@@ -164,7 +164,10 @@ fn last_in_first_out_waits_as_long_on_average_and_more_unevenly() {
 fn retries_against_a_fault_of_a_probability_succeed_as_the_powers_say() {
     let outage = simq::downstream::Outage {
         probability: 0.5,
-        ..simq::downstream::Outage::plain(simq::time::Window::starting(Duration::ZERO, 1000 * SECOND), simq::downstream::Mode::Reset)
+        ..simq::downstream::Outage::plain(
+            simq::time::Window::starting(Duration::ZERO, 1000 * SECOND),
+            simq::downstream::Mode::Reset,
+        )
     };
     let mut downstream = Downstream::new(Settings { servers: 1000, outages: vec![outage], ..Settings::default() }, Seed(7));
     let succeeds = |job: u64| {

@@ -47,14 +47,8 @@ pub(in crate::downstream) type Ended = (Reply, bool);
 
 impl Fault {
     pub(in crate::downstream) fn new(outage: Outage, id: u32, seed: Seed) -> Fault {
-        let mut fault = Fault {
-            id,
-            ended: false,
-            route: outage.route.as_deref().map(Label::of),
-            luck: seed.part(id),
-            limiter: None,
-            outage,
-        };
+        let mut fault =
+            Fault { id, ended: false, route: outage.route.as_deref().map(Label::of), luck: seed.part(id), limiter: None, outage };
         fault.forget();
         fault
     }

@@ -113,7 +113,13 @@ fn start(state: &mut State, now: Instant, body: &[u8]) -> Answer {
     let example = "send an outage's keys as JSON, such as {\"mode\": \"unavailable\", \"lasts\": \"10s\"}";
     let table = match serde_json::from_slice::<toml::Table>(body) {
         Ok(table) => table,
-        Err(error) => return wrong(StatusCode::BAD_REQUEST, &format!("the body is not a JSON object of outage keys: {error}"), Some(example)),
+        Err(error) => {
+            return wrong(
+                StatusCode::BAD_REQUEST,
+                &format!("the body is not a JSON object of outage keys: {error}"),
+                Some(example),
+            );
+        }
     };
     let place = state.downstream.place(now);
     match scenario::fault(&table.to_string(), place) {

@@ -182,4 +182,3 @@ impl Body for Dribble {
         SizeHint::with_exact(self.rest.len() as u64)
     }
 }
-

@@ -65,13 +65,7 @@ pub struct Setup {
 impl Setup {
     /// A service on a free port of 127.0.0.1 that keeps a record of each call.
     pub fn of_a_run() -> Setup {
-        Setup {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            admin: None,
-            on_first_request: false,
-            log: None,
-            keep: true,
-        }
+        Setup { listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), admin: None, on_first_request: false, log: None, keep: true }
     }
 }
 
@@ -143,11 +137,7 @@ impl Mock {
     pub fn stop(mut self) -> Conduct {
         self.shut();
         let mut state = self.shared.lock();
-        Conduct {
-            arrivals: state.arrivals,
-            lateness: state.lateness.clone(),
-            services: std::mem::take(&mut state.services.0),
-        }
+        Conduct { arrivals: state.arrivals, lateness: state.lateness.clone(), services: std::mem::take(&mut state.services.0) }
     }
 
     fn shut(&mut self) {

@@ -172,9 +172,8 @@ impl State {
 
 fn count(outcomes: &mut Vec<(Outcome, u64)>, reply: &Reply) {
     let outcome = match *reply {
-        Reply::Answer { outcome: Outcome::Status { code, .. }, .. } | Reply::Slowly { outcome: Outcome::Status { code, .. }, .. } => {
-            Outcome::status(code)
-        }
+        Reply::Answer { outcome: Outcome::Status { code, .. }, .. }
+        | Reply::Slowly { outcome: Outcome::Status { code, .. }, .. } => Outcome::status(code),
         Reply::Answer { outcome, .. } | Reply::Slowly { outcome, .. } => outcome,
         Reply::Silence | Reply::Waits(_) => Outcome::TimedOut,
         Reply::Refuse => Outcome::Refused,

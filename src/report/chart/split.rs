@@ -42,7 +42,9 @@ const WORK: Subject = Subject {
 
 const USERS: Subject = Subject {
     unit: "ordinary users' calls per second; red: failed",
-    events: |run| run.record.users.iter().filter(|call| call.outcome.is_some()).map(|call| (call.planned, call.failed())).collect(),
+    events: |run| {
+        run.record.users.iter().filter(|call| call.outcome.is_some()).map(|call| (call.planned, call.failed())).collect()
+    },
     figures: user_figures,
 };
 

@@ -196,7 +196,8 @@ fn check_every(raw: &RawOutage, check: &mut Check<'_>) {
     match raw.lasts.given() {
         Some(lasts) if lasts.value.0 > every.value.0 => {
             let message = format!("`every` ({}) is shorter than `lasts` ({})", show(every.value.0), show(lasts.value.0));
-            let problem = Problem::new(&every.place, message).label(&lasts.place, "lasts so long").label(&every.place, "and comes again");
+            let problem =
+                Problem::new(&every.place, message).label(&lasts.place, "lasts so long").label(&every.place, "and comes again");
             check.report(problem.help("raise `every` or lower `lasts`: a turn ends before the next begins"));
         }
         None if matches!(raw.lasts, Field::Absent) => {
@@ -210,7 +211,8 @@ fn check_every(raw: &RawOutage, check: &mut Check<'_>) {
 fn check_ramps(raw: &RawOutage, check: &mut Check<'_>) {
     let Some(lasts) = raw.lasts.given() else { return };
     let ramps = [&raw.ramp_in, &raw.ramp_out];
-    let together: Duration = ramps.iter().filter_map(|ramp| ramp.value()).map(|ramp| ramp.0).fold(Duration::ZERO, Duration::saturating_add);
+    let together: Duration =
+        ramps.iter().filter_map(|ramp| ramp.value()).map(|ramp| ramp.0).fold(Duration::ZERO, Duration::saturating_add);
     let Some(place) = ramps.iter().find_map(|ramp| ramp.given()).map(|ramp| &ramp.place) else { return };
     if together > lasts.value.0 {
         let message = format!("the ramps take {} of an outage that lasts {}", show(together), show(lasts.value.0));

@@ -46,7 +46,9 @@ fn own_keys(kind: Kind, raw: &RawOutage) -> &'static [&'static str] {
         Kind::SlowStart => &["from"],
         Kind::RateLimit => match raw.limiter.or(Limiter::TokenBucket) {
             Limiter::TokenBucket => &["rate", "limiter", "burst", "scope", "retry_after", "retry_after_as"],
-            Limiter::FixedWindow | Limiter::SlidingWindow => &["rate", "limiter", "per", "scope", "retry_after", "retry_after_as"],
+            Limiter::FixedWindow | Limiter::SlidingWindow => {
+                &["rate", "limiter", "per", "scope", "retry_after", "retry_after_as"]
+            }
         },
         _ => &[],
     }

@@ -8,11 +8,12 @@ use crate::time::show;
 
 /// Refuses a pair of which one answers every call before it reaches the other.
 pub(super) fn check(one: &Outage, one_place: &Place, other: &Outage, other_place: &Place, check: &mut Check<'_>) {
-    let (first, first_place, second, second_place) = if (other.mode.layer(), other.window.from) < (one.mode.layer(), one.window.from) {
-        (other, other_place, one, one_place)
-    } else {
-        (one, one_place, other, other_place)
-    };
+    let (first, first_place, second, second_place) =
+        if (other.mode.layer(), other.window.from) < (one.mode.layer(), one.window.from) {
+            (other, other_place, one, one_place)
+        } else {
+            (one, one_place, other, other_place)
+        };
     let covers = first.window.from <= second.window.from && second.window.until <= first.window.until;
     let once = first.every.is_none() && second.every.is_none();
     if !(first.mode.is_total() && first.is_certain() && covers && once) {

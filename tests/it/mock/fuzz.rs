@@ -69,7 +69,8 @@ fn noise_is_survived() {
         let mut bytes: Vec<u8> = (0..length).map(|_| draw.between(0.0, 256.0) as u8).collect();
         if n % 2 == 0 {
             // A good request with bytes of it spoilt reaches further.
-            let mut good = wire::request("POST", "/email", &[("content-type", "application/json")], "{\"a\": [1, 2]}").into_bytes();
+            let mut good =
+                wire::request("POST", "/email", &[("content-type", "application/json")], "{\"a\": [1, 2]}").into_bytes();
             for _ in 0..=n % 5 {
                 let place = draw.between(0.0, good.len() as f64) as usize;
                 good[place] = draw.between(0.0, 256.0) as u8;
@@ -91,7 +92,14 @@ fn pipelined_requests_are_answered_one_after_another() {
     let served = serve("", &[]);
     let mut stream = wire::connect(served.address).unwrap();
     let requests: String = (1..=5)
-        .map(|n| wire::request("POST", "/email", &[("simq-job", "7"), ("simq-attempt", &n.to_string())], if n == 3 { "{" } else { "{}" }))
+        .map(|n| {
+            wire::request(
+                "POST",
+                "/email",
+                &[("simq-job", "7"), ("simq-attempt", &n.to_string())],
+                if n == 3 { "{" } else { "{}" },
+            )
+        })
         .collect();
     stream.write_all(requests.as_bytes()).unwrap();
     let statuses: Vec<u16> = (0..5).map(|_| wire::read(&mut stream).1.unwrap().status).collect();

@@ -148,7 +148,8 @@ fn faults() -> Vec<Value> {
 
 #[test]
 fn it_says_where_it_listens_and_what_will_happen() {
-    let more = "[[downstream.outage]]\nat = '20m'\nlasts = '5s'\nevery = '50s'\nmode = 'reset'\nprobability = 0.5\ntype = 'email'\n";
+    let more =
+        "[[downstream.outage]]\nat = '20m'\nlasts = '5s'\nevery = '50s'\nmode = 'reset'\nprobability = 0.5\ntype = 'email'\n";
     let served = serve(more, &["--start", "on-first-request"]);
     assert!(served.address.ip().is_loopback() && served.admin.ip().is_loopback());
     assert_eq!(served.get().status, 200);
@@ -165,7 +166,8 @@ fn wrong_words_and_taken_ports_are_clear_errors() {
     let served = serve("", &[]);
     let taken = served.address.to_string();
     let run = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_simq")).arg("mock").args(args).current_dir(served.home.path()).output().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_simq")).arg("mock").args(args).current_dir(served.home.path()).output().unwrap();
         assert!(output.stdout.is_empty());
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };

@@ -111,7 +111,8 @@ fn the_server_does_what_the_model_says_and_says_how_late() {
 
     let scenario = scenario::parse(&format!("{HEALTHY}{WEATHER}"), &|_| Ok(String::new())).unwrap();
     let mut model = Downstream::new(scenario.downstream, scenario.seed);
-    let mut rows: Vec<BTreeMap<String, String>> = csv::Reader::from_reader(log.as_bytes()).deserialize().map(Result::unwrap).collect();
+    let mut rows: Vec<BTreeMap<String, String>> =
+        csv::Reader::from_reader(log.as_bytes()).deserialize().map(Result::unwrap).collect();
     assert_eq!(rows.len() as u64, CLIENTS * EACH);
     rows.sort_by_key(|row| instant(&row["arrived_s"]));
     let mut latest = Duration::ZERO;

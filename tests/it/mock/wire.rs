@@ -121,7 +121,9 @@ fn a_plain_client_sees_each_failure_for_what_it_is() {
     processes::until("it to listen again", || connect(served.address).ok());
     assert_eq!(served.get().status, 200, "and all is well again");
     let outcomes = served.state()["outcomes"].clone();
-    for outcome in ["ok", "status-503", "status-500", "status-429", "status-401", "reset", "truncated", "garbage", "wrong-body", "timed-out"] {
+    for outcome in
+        ["ok", "status-503", "status-500", "status-429", "status-401", "reset", "truncated", "garbage", "wrong-body", "timed-out"]
+    {
         assert!(outcomes[outcome].as_u64() > Some(0), "{outcome}: {outcomes}");
     }
     drop(kept);
@@ -186,7 +188,8 @@ fn types_callers_and_marked_jobs_are_told_apart() {
         assert_eq!([of("a"), of("a"), of("b"), of("b")], [200, 429, 200, 429]);
     });
     served.with(&serde_json::json!({ "mode": "permanent", "code": 400, "probability": 0.5 }), || {
-        let job = |job: u32, attempt: u32| status("/email", &[("simq-job", &job.to_string()), ("simq-attempt", &attempt.to_string())]);
+        let job =
+            |job: u32, attempt: u32| status("/email", &[("simq-job", &job.to_string()), ("simq-attempt", &attempt.to_string())]);
         let marked: Vec<u16> = (1..=20).map(|n| job(n, 1)).collect();
         assert!(marked.contains(&400) && marked.contains(&200), "{marked:?}");
         assert_eq!(marked, (1..=20).map(|n| job(n, 2)).collect::<Vec<_>>(), "the same at every attempt");
