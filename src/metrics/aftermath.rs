@@ -5,7 +5,8 @@
 //!
 //! 1. After the end of the last outage time is cut into bins of the callers' time-out, half a second at least. A bin is *down* if more than
 //!    half of the calls sent in it failed, though trying again might have helped. It has *recovered* with the first bin that is not down
-//!    and is followed by two more (bins without calls aside).
+//!    and is followed by two more (bins without calls aside). If the last of several jobs had come by then it was
+//!    not the downstream that recovered, but the load that ended.
 //! 2. It is metastable if it is down for longer after the outage than the outage lasted, and longer than three
 //!    time-outs, while first calls alone (of jobs and of users) were fewer than it has capacity for.
 //!
@@ -29,8 +30,10 @@ pub struct Aftermath {
     pub outage_ended: Instant,
     /// For how long more than half of the calls went on failing; to the end of the run if it did not recover.
     pub down_for: Duration,
-    /// Whether it recovered by itself.
+    /// Whether it recovered by itself, under the load it had.
     pub recovered: bool,
+    /// Whether it came back only when jobs had stopped coming.
+    pub load_ended: bool,
     /// Whether the retries alone kept it down.
     pub metastable: bool,
     /// First calls per second while it was down.
@@ -66,11 +69,15 @@ impl Aftermath {
         let within: Vec<&Sent> = calls.iter().filter(|call| down.contains(call.at)).collect();
         let seconds = down.length().as_secs_f64().max(1e-9);
         let first_calls = within.iter().filter(|call| call.first).count() as f64 / seconds;
+        // Jobs that come one after another, and of which none comes any more when it is well again.
+        let last_job = record.attempts.iter().filter(|attempt| attempt.attempt == 1).map(|attempt| attempt.sent).max();
+        let load_ended = recovery.zip(last_job).is_some_and(|(well, last)| last > outage.until + width && well + width > last);
         let long = down.length() > outage.length().max(lens.client_timeout * 3);
         Some(Aftermath {
             outage_ended: outage.until,
             down_for: down.length(),
-            recovered: recovery.is_some(),
+            recovered: recovery.is_some() && !load_ended,
+            load_ended,
             metastable: long && first_calls < lens.capacity,
             first_calls,
             calls: within.len() as f64 / seconds,
@@ -210,6 +217,14 @@ mod tests {
         assert_eq!(aftermath.outage_ended, at(3000));
         assert_eq!(aftermath.wasted_work, Some(1.0));
         assert!((aftermath.calls - 100.0).abs() < 1.0 && (aftermath.first_calls - 20.0).abs() < 1.0, "{aftermath:?}");
+    }
+
+    #[test]
+    fn what_comes_back_when_jobs_stop_coming_has_not_recovered_by_itself() {
+        let mut record = record(20, 12_000, 8);
+        record.attempts.iter_mut().filter(|attempt| attempt.sent > at(11_500)).for_each(|attempt| attempt.attempt = 2);
+        let aftermath = of(&record, 50.0);
+        assert!(aftermath.metastable && !aftermath.recovered && aftermath.load_ended, "{aftermath:?}");
     }
 
     #[test]

@@ -22,6 +22,8 @@ fn stuck(runs: &Runs<'_>) -> Option<String> {
     let (ended, lasted) = (seconds(after.outage_ended.as_secs_f64()), seconds(after.down_for.as_secs_f64()));
     let what = if after.recovered {
         format!("took {lasted} more to recover by itself")
+    } else if after.load_ended {
+        format!("never recovered by itself, but only when jobs stopped coming, {lasted} later")
     } else {
         format!("never recovered by itself in the {lasted} that followed")
     };

@@ -351,6 +351,7 @@ fn stuck() -> Comparison {
             outage_ended: at(9_000),
             down_for: if stuck { ms(20_000) } else { ms(1_200) },
             recovered: !stuck,
+            load_ended: false,
             metastable: stuck,
             first_calls: 100.0,
             calls: 350.0,

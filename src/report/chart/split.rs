@@ -152,6 +152,7 @@ fn work_figures(run: &Run) -> Vec<String> {
         lines.push(match (after.recovered, after.down_for.is_zero()) {
             (true, true) => "well when the outage ended".to_owned(),
             (true, false) => format!("well {took} after the outage"),
+            (false, _) if after.load_ended => format!("down for {took}, till jobs stopped"),
             (false, _) => format!("down for {took}, to the end"),
         });
         if let Some(share) = after.wasted_work.filter(|_| after.metastable) {
