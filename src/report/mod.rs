@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 pub use comparison::{Comparison, Conditions, Run};
 pub use folder::check;
-pub use json::{humanise, summary as summary_json};
+pub use json::summary as summary_json;
 pub use table::table;
 pub use verdict::verdict;
 

@@ -9,6 +9,7 @@ mod collapse;
 mod downstream;
 mod error;
 mod file;
+mod humane;
 mod jobs;
 mod nearest;
 mod outage;
@@ -26,6 +27,7 @@ use std::io;
 use std::time::Duration;
 
 pub use error::{Error, Problem};
+pub use humane::humanise;
 pub use outage::fault;
 pub use schema::schema;
 

@@ -172,7 +172,7 @@ fn state_of(state: &mut State, now: Instant) -> Value {
         "lateness": lateness,
         "in_house": state.downstream.in_house(now),
     });
-    crate::report::humanise(&mut document);
+    scenario::humanise(&mut document);
     document
 }
 
