@@ -12,7 +12,8 @@
 //!       ─► way back  slow-body ─► Slowly · truncated · garbage
 //! ```
 //! With `k` servers and one first-in-first-out queue the finish time is known on arrival: the earliest free server, then
-//! the service time. The speed is that of the load on arrival, so a collapse needs no event either. Only a last-in-first-out queue
+//! the service time. The weather is that of the start (of the arrival, where the newest is
+//! served first), the crowd that of the arrival, so a collapse needs no event either. Only a last-in-first-out queue
 //! does: there a call [waits](Reply::Waits), and [`Downstream::release`] says what became of it. A caller that gives up changes
 //! nothing: its work still occupies the server, as real work does. A call that hangs occupies none: nobody works on it.
 //!
@@ -98,7 +99,6 @@ impl Downstream {
         let now = self.now(now);
         let place = self.timeline.place(now);
         let mut effects = Effects {
-            slower: 1.0,
             spared: 1.0 - self.settings.error_rate,
             servers: self.settings.servers,
             dribble: Duration::ZERO,
@@ -146,22 +146,27 @@ impl Downstream {
 
     fn serve(&mut self, now: Instant, call: &Call, effects: &Effects) -> Admission {
         let in_house = self.house.calls(now);
-        let mut slower = effects.slower;
+        let mut crowd = 1.0;
         if let Some(collapse) = &self.settings.collapse {
             if self.strain.is_down(now, in_house, collapse) {
                 self.strain.turn_away(now);
                 return turned_away(now);
             }
-            slower *= self.strain.slower(now, in_house, self.settings.servers, collapse);
+            crowd = self.strain.slower(now, in_house, self.settings.servers, collapse);
         }
         let work = self.settings.latency.sample(&mut self.seed.draw(Stream::Service, call.job, call.attempt));
-        let work = crate::time::seconds(work.as_secs_f64() * slower);
+        let (faults, timeline) = (&self.faults, &self.timeline);
+        // The weather is that of the start, which first-in-first-out knows already.
+        let work = |start: Instant| {
+            let slower: f64 = faults.iter().map(|fault| fault.slower(timeline.place(start), call)).product();
+            crate::time::seconds(work.as_secs_f64() * crowd * slower)
+        };
         let finish = Finish { outcome: self.outcome(call, effects), dribble: effects.dribble };
         let admission = match &mut self.house {
             House::Fifo(servers) => {
                 servers.admit(now, work, effects.servers, self.settings.shed_after).ok().map(|work| finish.after(work))
             }
-            House::Lifo(stack) => match stack.admit(now, work, effects.servers, finish) {
+            House::Lifo(stack) => match stack.admit(now, work(now), effects.servers, finish) {
                 Place::Served(work) => Some(finish.after(work)),
                 Place::Waits(ticket) => Some(Admission::idle(Reply::Waits(ticket))),
                 Place::Full => None,

@@ -50,12 +50,12 @@ impl Servers {
         self.done.len()
     }
 
-    /// When the work of a call that arrives `now` will be done, on `left` servers; calls that would wait for longer than
+    /// When the work of a call that arrives `now` will be done, on `left` servers, if it takes `work` from its start; calls that would wait for longer than
     /// `patience` are turned away.
     pub(super) fn admit(
         &mut self,
         now: Instant,
-        work: Duration,
+        work: impl FnOnce(Instant) -> Duration,
         left: u32,
         patience: Option<Duration>,
     ) -> Result<Window, TurnedAway> {
@@ -73,7 +73,7 @@ impl Servers {
         } else if patience.is_some_and(|patience| start.since(now) > patience) {
             Err(TurnedAway::Shed)
         } else {
-            Ok(Window { from: start, until: start + work })
+            Ok(Window { from: start, until: start + work(start) })
         };
         if let Ok(window) = verdict {
             self.free_at.pop();
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn with_fewer_servers_left_calls_wait_and_nobody_overtakes() {
         let mut servers = Servers::new(3, 10);
-        let start = |servers: &mut Servers, ms, left| servers.admit(at(ms), WORK, left, None).map(|window| window.from);
+        let start = |servers: &mut Servers, ms, left| servers.admit(at(ms), |_| WORK, left, None).map(|window| window.from);
         assert_eq!(start(&mut servers, 0, 1), Ok(at(0)));
         assert_eq!(start(&mut servers, 1, 1), Ok(at(10)), "two are idle and may not help");
         assert_eq!(start(&mut servers, 2, 3), Ok(at(10)), "free servers again, but others wait");
@@ -120,8 +120,8 @@ mod tests {
     fn a_call_that_would_wait_too_long_is_shed() {
         let mut servers = Servers::new(1, 10);
         let patience = Some(Duration::from_millis(15));
-        let verdicts: Vec<bool> = (0..4).map(|_| servers.admit(at(0), WORK, 1, patience).is_ok()).collect();
+        let verdicts: Vec<bool> = (0..4).map(|_| servers.admit(at(0), |_| WORK, 1, patience).is_ok()).collect();
         assert_eq!(verdicts, [true, true, false, false]);
-        assert_eq!(servers.admit(at(0), WORK, 1, patience), Err(TurnedAway::Shed));
+        assert_eq!(servers.admit(at(0), |_| WORK, 1, patience), Err(TurnedAway::Shed));
     }
 }

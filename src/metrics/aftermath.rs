@@ -7,8 +7,8 @@
 //!    half of the calls sent in it failed, though trying again might have helped. It has *recovered* with the first bin that is not down
 //!    and is followed by two more (bins without calls aside). If the last of several jobs had come by then it was
 //!    not the downstream that recovered, but the load that ended.
-//! 2. It is metastable if it is down for longer after the outage than the outage lasted, and longer than three
-//!    time-outs, while first calls alone (of jobs and of users) were fewer than it has capacity for.
+//! 2. It is metastable if it is down for longer after the outage than the outage lasted (three times as long, if it then recovers by
+//!    itself), and longer than three time-outs, while first calls alone (of jobs and of users) were fewer than it has capacity for.
 //!
 //! Work is *wasted* that ends when its caller has given up. Source of the notion: Bronson et al., "Metastable Failures
 //! in Distributed Systems", HotOS 2021.
@@ -72,11 +72,13 @@ impl Aftermath {
         // Jobs that come one after another, and of which none comes any more when it is well again.
         let last_job = record.attempts.iter().filter(|attempt| attempt.attempt == 1).map(|attempt| attempt.sent).max();
         let load_ended = recovery.zip(last_job).is_some_and(|(well, last)| last > outage.until + width && well + width > last);
-        let long = down.length() > outage.length().max(lens.client_timeout * 3);
+        let recovered = recovery.is_some() && !load_ended;
+        let dust = outage.length() * if recovered { 3 } else { 1 };
+        let long = down.length() > dust.max(lens.client_timeout * 3);
         Some(Aftermath {
             outage_ended: outage.until,
             down_for: down.length(),
-            recovered: recovery.is_some() && !load_ended,
+            recovered,
             load_ended,
             metastable: long && first_calls < lens.capacity,
             first_calls,

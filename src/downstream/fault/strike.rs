@@ -30,8 +30,6 @@ pub(in crate::downstream) enum Broken {
 /// What all faults together make of a call that reaches the servers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::downstream) struct Effects {
-    /// Factor on the service time.
-    pub(in crate::downstream) slower: f64,
     /// Share of calls that do not fail.
     pub(in crate::downstream) spared: f64,
     /// Servers that are left.
@@ -75,29 +73,24 @@ impl Fault {
         effects: &mut Effects,
     ) -> Option<Ended> {
         let turn = self.turn(place)?;
-        if self.route.is_some_and(|route| route != call.route) {
+        if !self.is_for(call) {
             return None;
         }
         let intensity = self.outage.intensity(&turn, place);
         let status = |code, retry_after| Reply::Answer { outcome: Outcome::Status { code, retry_after }, at: now };
         let says = |outcome| Some((Reply::Answer { outcome, at: now }, false));
         match self.outage.mode {
-            Mode::Brownout { error_rate, slowdown, servers } => {
+            Mode::Brownout { error_rate, servers, .. } => {
                 if let Some(left) = servers {
                     let gone = f64::from(effects.servers.saturating_sub(left)) * intensity;
                     effects.servers = (effects.servers - gone.round() as u32).max(1);
                 }
                 if self.strikes(call, self.outage.probability) {
-                    effects.slower *= 1.0 + (slowdown - 1.0) * intensity;
                     effects.spared *= 1.0 - error_rate * intensity;
                 }
                 None
             }
-            Mode::SlowStart { from } => {
-                let passed = place.since(turn.from).as_secs_f64() / turn.length().as_secs_f64();
-                effects.slower /= from + (1.0 - from) * passed;
-                None
-            }
+            Mode::SlowStart { .. } => None,
             Mode::Permanent { code } => self.marks(call).then(|| (status(code, None), false)),
             _ if !self.strikes(call, self.outage.probability * intensity) => None,
             Mode::Unavailable { retry_after, dated } => Some((status(503, retry_after), dated)),
@@ -122,6 +115,26 @@ impl Fault {
                 None
             }
         }
+    }
+
+    /// The factor on the service time of a call that is started at this place of the timeline.
+    pub(in crate::downstream) fn slower(&self, place: Instant, call: &Call) -> f64 {
+        let slows = matches!(self.outage.mode, Mode::Brownout { .. } | Mode::SlowStart { .. });
+        let Some(turn) = self.turn(place).filter(|_| slows && self.is_for(call)) else { return 1.0 };
+        match self.outage.mode {
+            Mode::Brownout { slowdown, .. } if self.strikes(call, self.outage.probability) => {
+                1.0 + (slowdown - 1.0) * self.outage.intensity(&turn, place)
+            }
+            Mode::SlowStart { from } => {
+                let passed = place.since(turn.from).as_secs_f64() / turn.length().as_secs_f64();
+                1.0 / (from + (1.0 - from) * passed)
+            }
+            _ => 1.0,
+        }
+    }
+
+    fn is_for(&self, call: &Call) -> bool {
+        self.route.is_none_or(|route| route == call.route)
     }
 
     fn strikes(&self, call: &Call, probability: f64) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plotters::style::Color;
 
-use super::canvas::{ALARM, Canvas, Drawn, QUIET, Type, colour};
+use super::canvas::{Canvas, Drawn, QUIET, TEXT, Type, colour};
 use super::frame::{HEADER, MARGIN, Plot, below_header, which_repetition};
 use super::scale::Spread;
 use super::{Story, bar_width, tall};
@@ -35,13 +35,13 @@ struct Subject {
 }
 
 const WORK: Subject = Subject {
-    unit: "calls worked off per second; red: when it was done its caller had given up",
+    unit: "calls worked off per second; dark: when it was done its caller had given up",
     events: |run| works(&run.record).map(|(work, in_vain)| (work.until, in_vain)).collect(),
     figures: work_figures,
 };
 
 const USERS: Subject = Subject {
-    unit: "ordinary users' calls per second; red: failed",
+    unit: "ordinary users' calls per second; dark: failed",
     events: |run| {
         run.record.users.iter().filter(|call| call.outcome.is_some()).map(|call| (call.planned, call.failed())).collect()
     },
@@ -95,7 +95,7 @@ fn draw(subject: &Subject, story: &Story<'_>, canvas: &Canvas<'_>) -> Drawn {
         for (i, bin) in bins.iter().enumerate() {
             let (from, to) = (i as f64 * width.as_secs_f64(), (i + 1) as f64 * width.as_secs_f64());
             bar(canvas, &plot, (from, to), (0.0, rate(bin.good)), colour(runs.index).mix(1.0))?;
-            bar(canvas, &plot, (from, to), (rate(bin.good), rate(bin.good + bin.bad)), ALARM.mix(0.75))?;
+            bar(canvas, &plot, (from, to), (rate(bin.good), rate(bin.good + bin.bad)), TEXT.mix(0.72))?;
         }
         plot.time_axis(canvas, row + 1 == story.policies.len())?;
         let mut lines = vec![(runs.policy.to_owned(), Type::of(17.0).bold().ink(colour(runs.index)))];
