@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use beside::{Pair, time};
 use criterion::Criterion;
-use simq::call::{Call, Reply};
+use simq::call::{Call, Label, Reply};
 use simq::dist::Dist;
-use simq::downstream::{Downstream, Settings};
+use simq::downstream::{Discipline, Downstream, Settings};
 use simq::job::JobId;
 use simq::rng::{Seed, Stream};
 use simq::time::Instant;
@@ -71,6 +71,10 @@ impl Traffic {
             error_rate: 0.01,
             client_timeout: Duration::from_secs(1),
             outages: vec![],
+            discipline: Discipline::Fifo,
+            shed_after: None,
+            collapse: None,
+            users: None,
         };
         let mut traffic =
             Traffic { downstream: Downstream::new(settings, Seed(1)), now: Instant::START, next: 0, last: Reply::Silence };
@@ -87,7 +91,7 @@ impl Traffic {
     }
 
     fn call(&mut self) -> Reply {
-        let call = Call { job: JobId(self.next), attempt: 1, malformed: false };
+        let call = Call { job: JobId(self.next), attempt: 1, malformed: false, route: Label::NONE, caller: Label::NONE };
         self.last = self.downstream.admit(self.now, &call);
         self.next += 1;
         self.now = self.now + GAP;

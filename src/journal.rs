@@ -4,7 +4,7 @@
 //! job in, [`step`] gives a worker an event, [`admit`] gives the downstream a call. Each tells the [`Sink`] what went in and
 //! what came out.
 
-use crate::call::{Call, Reply};
+use crate::call::{Admission, Call, Reply, Ticket};
 use crate::downstream::Downstream;
 use crate::time::Instant;
 use crate::worker::{Command, Event, Worker};
@@ -37,8 +37,15 @@ pub enum What<'a> {
     Admitted {
         /// The call.
         call: &'a Call,
-        /// The reply.
-        reply: &'a Reply,
+        /// The reply, and when it is worked on.
+        admission: &'a Admission,
+    },
+    /// A call that the downstream had let wait waits no longer.
+    Released {
+        /// The ticket that its reply had named.
+        ticket: Ticket,
+        /// The reply, and when it is worked on.
+        admission: &'a Admission,
     },
 }
 
@@ -59,6 +66,13 @@ impl<S: Sink> Sink for Option<S> {
         if let Some(sink) = self {
             sink.record(entry);
         }
+    }
+}
+
+/// Somebody who is lent watches.
+impl<S: Sink> Sink for &mut S {
+    fn record(&mut self, entry: Entry<'_>) {
+        (**self).record(entry);
     }
 }
 
@@ -83,9 +97,24 @@ pub fn step(worker: &mut Worker, now: Instant, event: Event, sink: &mut impl Sin
 
 /// The third door: the downstream takes a call.
 pub fn admit(downstream: &mut Downstream, now: Instant, call: &Call, sink: &mut impl Sink) -> Reply {
-    let reply = downstream.admit(now, call);
-    sink.record(Entry { at: now, what: What::Admitted { call, reply: &reply } });
-    reply
+    take(downstream, now, call, sink).reply
+}
+
+/// The third door with all that is known of a call, for a door that must imitate it.
+pub fn take(downstream: &mut Downstream, now: Instant, call: &Call, sink: &mut impl Sink) -> Admission {
+    let admission = downstream.take(now, call);
+    sink.record(Entry { at: now, what: What::Admitted { call, admission: &admission } });
+    admission
+}
+
+/// The third door's other side: calls that [waited](Reply::Waits) and do no longer. To be asked at
+/// [`Downstream::wake_at`], and after each call.
+pub fn release(downstream: &mut Downstream, now: Instant, sink: &mut impl Sink) -> Vec<(Ticket, Admission)> {
+    let released = downstream.release(now);
+    for (ticket, admission) in &released {
+        sink.record(Entry { at: now, what: What::Released { ticket: *ticket, admission } });
+    }
+    released
 }
 
 /// A sink that keeps what workers were told and asked for, to replay it.

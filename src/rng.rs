@@ -33,6 +33,12 @@ pub enum Stream {
     Phase = 6,
     /// The order in which policies run in a repetition.
     Order = 7,
+    /// Whether a fault strikes a call.
+    Strike = 20,
+    /// Whether a job is marked by a permanent fault; the attempt is no part of the key.
+    Mark = 21,
+    /// When ordinary users call.
+    Users = 22,
 }
 
 impl Seed {
@@ -44,6 +50,11 @@ impl Seed {
         key[16..24].copy_from_slice(&job.0.to_le_bytes());
         key[24..28].copy_from_slice(&attempt.to_le_bytes());
         Draw(ChaCha8Rng::from_seed(key))
+    }
+
+    /// A seed of its own for the `n`-th of several like things, such as faults of one downstream.
+    pub fn part(self, n: u32) -> Seed {
+        Seed(self.0 ^ u64::from(n).wrapping_add(1).wrapping_mul(0xD6E8_FEB8_6659_FD93))
     }
 
     /// The seed of repetition `n` (from 1): the first is the seed itself.

@@ -1,5 +1,6 @@
 //! The words of the command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +20,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Run a scenario for real: Postgres, workers, a flaky HTTP service; once for each policy
     Run(Run),
+    /// Serve a scenario's downstream alone, for clients in any language
+    Mock(Mock),
     /// Check scenario files without running them
     Validate(Validate),
     /// Print the JSON schema of scenario files, for editors
@@ -61,6 +64,37 @@ pub(super) struct Run {
     /// Exit with 4 if the harness spoiled the measurement
     #[arg(long)]
     pub(super) strict: bool,
+}
+
+/// When a timeline starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Start {
+    /// At once
+    Now,
+    /// With the first request
+    OnFirstRequest,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Mock {
+    /// The scenario file; its jobs and policies are not run
+    #[arg(value_name = "FILE")]
+    pub(super) scenario: PathBuf,
+    /// Listen here; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(super) listen: SocketAddr,
+    /// Serve the admin API and the metrics here
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(super) admin: SocketAddr,
+    /// When the timeline starts
+    #[arg(long, value_enum, default_value_t = Start::Now)]
+    pub(super) start: Start,
+    /// Log requests here, as CSV
+    #[arg(long, value_name = "FILE.csv")]
+    pub(super) log: Option<PathBuf>,
+    /// Use this seed instead of the scenario's
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]

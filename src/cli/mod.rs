@@ -3,6 +3,7 @@
 mod args;
 mod database;
 mod exit;
+mod mock;
 mod postgres;
 mod progress;
 mod run;
@@ -21,6 +22,7 @@ pub fn main() -> ExitCode {
     let args = args::Args::parse();
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
+        args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),
         args::Command::Postgres(args) => postgres::main(args),

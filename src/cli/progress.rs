@@ -42,7 +42,7 @@ impl Progress {
             std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() && std::env::var("TERM").as_deref() != Ok("dumb");
         let jobs = scenario.job_count();
         let bar = (terminal && !quiet).then(|| bar(jobs));
-        let outages = scenario.downstream.outages.iter();
+        let outages = scenario.spells().into_iter();
         let teller = Arc::new(Teller {
             live,
             plain: !quiet && bar.is_none(),

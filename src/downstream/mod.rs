@@ -4,102 +4,187 @@
 //! no global randomness; `real` puts an HTTP door around it, a simulator asks it directly.
 //!
 //! ```text
-//!  call ─► outage? ──refuse──► Refuse
-//!    │       ├──────hang─────► Silence
-//!    │       ├──unavailable──► 503 at once
-//!    │       ├──rate-limit───► 429 at once, if the bucket is empty
-//!    │       └──brownout─────► slower, some fail
-//!    └─► queue full? ────────► 503 at once
-//!        servers (FIFO) ─────► ok · 422 malformed · 500 by the base error rate, when the work is done
+//!  call ─► socket    refuse ─► Refuse · hang ─► Silence · reset
+//!       ─► gateway   rate-limit ─► 429 · unavailable ─► 503 · maintenance ─► 200, wrong body · permanent ─► 4xx
+//!       ─► house     fallen over, queue full, would wait too long ─► 503 at once
+//!       ─► servers   ok · 422 malformed · 500 by the error rates, when the work is done; slower in a brownout, a slow
+//!                    start or a crowd
+//!       ─► way back  slow-body ─► Slowly · truncated · garbage
 //! ```
 //! With `k` servers and one first-in-first-out queue the finish time is known on arrival: the earliest free server, then
-//! the service time. A caller that gives up changes nothing: its work still occupies the server, as real work does. A call
-//! that hangs occupies none: nobody works on it.
+//! the service time. The weather is that of the start (of the arrival, where the newest is
+//! served first), the crowd that of the arrival, so a collapse needs no event either. Only a last-in-first-out queue
+//! does: there a call [waits](Reply::Waits), and [`Downstream::release`] says what became of it. A caller that gives up changes
+//! nothing: its work still occupies the server, as real work does. A call that hangs occupies none: nobody works on it.
+//!
+//! Draws are keyed by seed, job and attempt, so that the same call meets the same luck in every world and under every policy.
 
+mod collapse;
 mod fault;
+mod hand;
 mod server;
+mod settings;
+mod stack;
+mod timeline;
 
 use std::time::Duration;
 
-use serde::Serialize;
+pub use collapse::Collapse;
+pub use fault::{Hint, LimiterKind, Mode, Outage, RateLimit};
+pub use hand::FaultState;
+pub use settings::{Discipline, Settings, Users};
 
-pub use fault::{Mode, Outage};
-
-use crate::call::{Call, Outcome, Reply};
-use crate::dist::Dist;
+use crate::call::{Admission, Call, Outcome, Reply, Ticket};
 use crate::rng::{Seed, Stream};
-use crate::time::Instant;
-use fault::{Bucket, Verdict};
+use crate::time::{Instant, Window};
+use collapse::Strain;
+use fault::{Broken, Effects, Fault};
 use server::Servers;
-
-/// What the downstream is like.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Settings {
-    /// Calls it works on at once, at least 1.
-    pub servers: u32,
-    /// Calls that may wait for a server; the next one is answered 503.
-    pub queue: u32,
-    /// How long a server works on a call.
-    pub latency: Dist,
-    /// Share of calls that fail with 500 although nothing is wrong, 0 to 1.
-    pub error_rate: f64,
-    /// How long a caller waits for an answer. The downstream itself does not know it.
-    pub client_timeout: Duration,
-    /// When it is down, and how; in order of time.
-    pub outages: Vec<Outage>,
-}
-
-impl Settings {
-    /// Calls it can complete in a second when all is well: servers over mean latency.
-    pub fn capacity(&self) -> f64 {
-        f64::from(self.servers) / self.latency.mean().as_secs_f64().max(1e-9)
-    }
-}
+use stack::{Place, Stack};
+use timeline::Timeline;
 
 /// The downstream in the course of a run.
 #[derive(Debug)]
 pub struct Downstream {
     settings: Settings,
     seed: Seed,
-    servers: Servers,
-    buckets: Vec<Option<Bucket>>,
+    house: House,
+    strain: Strain,
+    faults: Vec<Fault>,
+    timeline: Timeline,
+    latest: Instant,
+    numbered: u32,
+}
+
+/// The servers and their queue.
+#[derive(Debug)]
+enum House {
+    Fifo(Servers),
+    Lifo(Stack<Finish>),
+}
+
+/// What becomes of a call when its work is done.
+#[derive(Clone, Copy, Debug)]
+struct Finish {
+    outcome: Outcome,
+    dribble: Duration,
 }
 
 impl Downstream {
     /// A healthy, idle downstream at the start of a run.
     pub fn new(settings: Settings, seed: Seed) -> Downstream {
-        let servers = Servers::new(settings.servers, settings.queue);
-        let buckets = settings.outages.iter().map(|outage| outage.bucket()).collect();
-        Downstream { settings, seed, servers, buckets }
+        let faults = (1..).zip(&settings.outages).map(|(id, outage)| Fault::new(outage.clone(), id, seed)).collect();
+        let mut downstream = Downstream {
+            house: House::new(&settings),
+            numbered: settings.outages.len() as u32,
+            settings,
+            seed,
+            strain: Strain::default(),
+            faults,
+            timeline: Timeline::Behind(Duration::ZERO),
+            latest: Instant::START,
+        };
+        downstream.sort();
+        downstream
     }
 
     /// What becomes of a call that arrives `now`. Arrivals must come in order of time; an earlier `now` counts as the
     /// latest one seen.
     pub fn admit(&mut self, now: Instant, call: &Call) -> Reply {
-        let mut slowdown = 1.0;
-        let mut error_rate = self.settings.error_rate;
-        for (outage, bucket) in self.settings.outages.iter().zip(&mut self.buckets) {
-            if !outage.window.contains(now) {
-                continue;
-            }
-            match outage.judge(now, bucket.as_mut()) {
-                Verdict::Pass => {}
-                Verdict::Reply(reply) => return reply,
-                Verdict::Impair { slower, failing } => {
-                    slowdown *= slower;
-                    error_rate = 1.0 - (1.0 - error_rate) * (1.0 - failing);
-                }
-            }
-        }
-        let work = self.settings.latency.sample(&mut self.seed.draw(Stream::Service, call.job, call.attempt));
-        let Some(at) = self.servers.admit(now, work.mul_f64(slowdown)) else {
-            return Reply::Answer { outcome: Outcome::status(503), at: now };
-        };
-        Reply::Answer { outcome: self.outcome(call, error_rate), at }
+        self.take(now, call).reply
     }
 
-    fn outcome(&self, call: &Call, error_rate: f64) -> Outcome {
-        if self.seed.draw(Stream::Fault, call.job, call.attempt).happens(error_rate) {
+    /// The same with all that is known about it.
+    pub fn take(&mut self, now: Instant, call: &Call) -> Admission {
+        let now = self.now(now);
+        let place = self.timeline.place(now);
+        let mut effects = Effects {
+            spared: 1.0 - self.settings.error_rate,
+            servers: self.settings.servers,
+            dribble: Duration::ZERO,
+            broken: None,
+        };
+        for fault in &mut self.faults {
+            if let Some((reply, dated)) = fault.meet(now, place, call, &mut effects) {
+                return Admission { dated, ..Admission::idle(reply) };
+            }
+        }
+        self.serve(now, call, &effects)
+    }
+
+    /// Calls that waited and do no longer, with what became of them, in that order. Nothing but a last-in-first-out queue has
+    /// any.
+    pub fn release(&mut self, now: Instant) -> Vec<(Ticket, Admission)> {
+        let now = self.now(now);
+        let House::Lifo(stack) = &mut self.house else { return Vec::new() };
+        let mut released = Vec::new();
+        for call in stack.release(now) {
+            let admission = match call.place {
+                Ok(work) => call.what.after(work),
+                Err(_) => {
+                    self.strain.turn_away(call.at);
+                    turned_away(call.at)
+                }
+            };
+            released.push((call.ticket, admission));
+        }
+        released
+    }
+
+    /// When [`Downstream::release`] may next have something to say.
+    pub fn wake_at(&self) -> Option<Instant> {
+        match &self.house {
+            House::Fifo(_) => None,
+            House::Lifo(stack) => stack.wake_at(),
+        }
+    }
+
+    fn now(&mut self, now: Instant) -> Instant {
+        self.latest = self.latest.max(now);
+        self.latest
+    }
+
+    fn serve(&mut self, now: Instant, call: &Call, effects: &Effects) -> Admission {
+        let in_house = self.house.calls(now);
+        let mut crowd = 1.0;
+        if let Some(collapse) = &self.settings.collapse {
+            if self.strain.is_down(now, in_house, collapse) {
+                self.strain.turn_away(now);
+                return turned_away(now);
+            }
+            crowd = self.strain.slower(now, in_house, self.settings.servers, collapse);
+        }
+        let work = self.settings.latency.sample(&mut self.seed.draw(Stream::Service, call.job, call.attempt));
+        let (faults, timeline) = (&self.faults, &self.timeline);
+        // The weather is that of the start, which first-in-first-out knows already.
+        let work = |start: Instant| {
+            let slower: f64 = faults.iter().map(|fault| fault.slower(timeline.place(start), call)).product();
+            crate::time::seconds(work.as_secs_f64() * crowd * slower)
+        };
+        let finish = Finish { outcome: self.outcome(call, effects), dribble: effects.dribble };
+        let admission = match &mut self.house {
+            House::Fifo(servers) => {
+                servers.admit(now, work, effects.servers, self.settings.shed_after).ok().map(|work| finish.after(work))
+            }
+            House::Lifo(stack) => match stack.admit(now, work(now), effects.servers, finish) {
+                Place::Served(work) => Some(finish.after(work)),
+                Place::Waits(ticket) => Some(Admission::idle(Reply::Waits(ticket))),
+                Place::Full => None,
+            },
+        };
+        admission.unwrap_or_else(|| {
+            self.strain.turn_away(now);
+            turned_away(now)
+        })
+    }
+
+    fn outcome(&self, call: &Call, effects: &Effects) -> Outcome {
+        match effects.broken {
+            Some(Broken::Truncated) => return Outcome::Truncated,
+            Some(Broken::Garbage) => return Outcome::Garbage,
+            None => {}
+        }
+        if self.seed.draw(Stream::Fault, call.job, call.attempt).happens(1.0 - effects.spared) {
             Outcome::status(500)
         } else if call.malformed {
             Outcome::status(422)
@@ -109,9 +194,42 @@ impl Downstream {
     }
 }
 
+impl House {
+    fn new(settings: &Settings) -> House {
+        match settings.discipline {
+            Discipline::Fifo => House::Fifo(Servers::new(settings.servers, settings.queue)),
+            Discipline::Lifo => House::Lifo(Stack::new(settings.servers, settings.queue, settings.shed_after)),
+        }
+    }
+
+    fn calls(&mut self, now: Instant) -> usize {
+        match self {
+            House::Fifo(servers) => servers.in_house(now),
+            House::Lifo(stack) => stack.in_house(),
+        }
+    }
+}
+
+impl Finish {
+    fn after(self, work: Window) -> Admission {
+        let (outcome, from) = (self.outcome, work.until);
+        let reply = if self.dribble.is_zero() || matches!(outcome, Outcome::Garbage | Outcome::Truncated) {
+            Reply::Answer { outcome, at: from + self.dribble }
+        } else {
+            Reply::Slowly { outcome, from, at: from + self.dribble }
+        };
+        Admission { work: Some(work), ..Admission::idle(reply) }
+    }
+}
+
+fn turned_away(at: Instant) -> Admission {
+    Admission::idle(Reply::Answer { outcome: Outcome::status(503), at })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dist::Dist;
     use crate::job::JobId;
     use crate::time::Window;
     use proptest::prelude::*;
@@ -119,18 +237,12 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn settings(servers: u32, queue: u32, outages: Vec<Outage>) -> Settings {
-        Settings {
-            servers,
-            queue,
-            latency: Dist::Constant { value: Duration::from_millis(10) },
-            error_rate: 0.0,
-            client_timeout: Duration::from_secs(1),
-            outages,
-        }
+        let latency = Dist::Constant { value: Duration::from_millis(10) };
+        Settings { servers, queue, latency, outages, ..Settings::default() }
     }
 
     fn call(job: u64) -> Call {
-        Call { job: JobId(job), attempt: 1, malformed: false }
+        Call::new(JobId(job), 1, "{}")
     }
 
     fn at(ms: u64) -> Instant {
@@ -138,7 +250,7 @@ mod tests {
     }
 
     fn during(from: u64, lasts: u64, mode: Mode) -> Outage {
-        Outage { window: Window::starting(Duration::from_millis(from), Duration::from_millis(lasts)), mode }
+        Outage::plain(Window::starting(Duration::from_millis(from), Duration::from_millis(lasts)), mode)
     }
 
     #[test]
@@ -159,7 +271,7 @@ mod tests {
                 4,
                 4,
                 vec![
-                    during(100, 100, Mode::Unavailable { retry_after: Some(Duration::from_secs(3)) }),
+                    during(100, 100, Mode::Unavailable { retry_after: Some(Duration::from_secs(3)), dated: false }),
                     during(300, 100, Mode::Refuse),
                     during(500, 100, Mode::Hang),
                 ],
@@ -176,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_rate_limit_lets_its_rate_through_and_hints_at_the_rest() {
-        let limit = Mode::RateLimit { rate: 10.0, burst: 5, retry_after: Duration::from_secs(1) };
+        let limit = Mode::RateLimit(RateLimit::bucket(10.0, 5, Duration::from_secs(1)));
         let mut downstream = Downstream::new(settings(1000, 0, vec![during(0, 10_000, limit)]), Seed(1));
         let replies: Vec<Reply> = (0..1000).map(|i| downstream.admit(at(i * 10), &call(i))).collect();
         let passed = replies.iter().filter(|r| matches!(r, Reply::Answer { outcome: Outcome::Ok, .. })).count();
@@ -190,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_brownout_is_slower_and_partly_failing() {
-        let mode = Mode::Brownout { error_rate: 0.5, slowdown: 3.0 };
+        let mode = Mode::Brownout { error_rate: 0.5, slowdown: 3.0, servers: None };
         let mut downstream = Downstream::new(settings(1000, 0, vec![during(0, 1_000, mode)]), Seed(1));
         let replies: Vec<Reply> = (0..1000).map(|i| downstream.admit(at(i), &call(i))).collect();
         let failed = replies.iter().filter(|r| matches!(r, Reply::Answer { outcome: Outcome::Status { .. }, .. })).count();
@@ -200,11 +312,133 @@ mod tests {
 
     #[test]
     fn malformed_calls_are_rejected_by_a_healthy_downstream_only() {
-        let mut downstream =
-            Downstream::new(settings(4, 4, vec![during(100, 100, Mode::Unavailable { retry_after: None })]), Seed(1));
+        let mut downstream = Downstream::new(
+            settings(4, 4, vec![during(100, 100, Mode::Unavailable { retry_after: None, dated: false })]),
+            Seed(1),
+        );
         let bad = Call { malformed: true, ..call(1) };
         assert!(matches!(downstream.admit(at(0), &bad), Reply::Answer { outcome: Outcome::Status { code: 422, .. }, .. }));
         assert!(matches!(downstream.admit(at(150), &bad), Reply::Answer { outcome: Outcome::Status { code: 503, .. }, .. }));
+    }
+
+    fn outcomes(downstream: &mut Downstream, ms: std::ops::Range<u64>) -> Vec<Outcome> {
+        let see = |i| downstream.admit(at(i), &call(i)).seen(at(i), Duration::from_secs(60)).0;
+        ms.map(see).collect()
+    }
+
+    #[test]
+    fn faults_act_in_the_order_of_the_way_whatever_the_file_says() {
+        let faults = [
+            (Mode::Garbage, 900, Outcome::Garbage),
+            (Mode::Truncated, 800, Outcome::Truncated),
+            (Mode::Permanent { code: 401 }, 700, Outcome::status(401)),
+            (Mode::Maintenance, 600, Outcome::WrongBody),
+            (Mode::Unavailable { retry_after: None, dated: false }, 500, Outcome::status(503)),
+            (Mode::Reset, 400, Outcome::Reset),
+            (Mode::Hang, 300, Outcome::TimedOut),
+            (Mode::Refuse, 200, Outcome::Refused),
+        ];
+        let outages = faults.iter().map(|(mode, lasts, _)| during(0, *lasts, *mode)).collect();
+        let mut downstream = Downstream::new(settings(1000, 0, outages), Seed(1));
+        for (_, until, outcome) in faults.iter().rev() {
+            assert_eq!(outcomes(&mut downstream, until - 2..until - 1), [*outcome]);
+        }
+        assert_eq!(outcomes(&mut downstream, 900..901), [Outcome::Ok]);
+    }
+
+    #[test]
+    fn probability_ramps_and_routes_choose_whom_a_fault_strikes() {
+        let of = |outage: Outage| {
+            let mut downstream = Downstream::new(settings(10_000, 0, vec![outage]), Seed(1));
+            outcomes(&mut downstream, 0..1000).iter().filter(|outcome| **outcome == Outcome::Reset).count()
+        };
+        let half = of(Outage { probability: 0.5, ..during(0, 1000, Mode::Reset) });
+        assert!((430..570).contains(&half), "{half} of 1000 were to be a half");
+        let ramp = of(Outage { ramp_in: Duration::from_secs(1), ..during(0, 1000, Mode::Reset) });
+        assert!((430..570).contains(&ramp), "{ramp} of 1000 were to be a half");
+        assert_eq!(of(Outage { route: Some("email".into()), ..during(0, 1000, Mode::Reset) }), 0);
+        let permanent = Outage { probability: 0.2, ..during(0, 10_000, Mode::Permanent { code: 400 }) };
+        let mut downstream = Downstream::new(settings(1000, 0, vec![permanent]), Seed(1));
+        let mut failing = |ms: u64, attempt| -> Vec<u64> {
+            let failing = |job: &u64| {
+                let call = Call { attempt, ..call(*job) };
+                matches!(downstream.admit(at(ms), &call), Reply::Answer { outcome: Outcome::Status { code: 400, .. }, .. })
+            };
+            (0..500).filter(failing).collect()
+        };
+        let first = failing(0, 1);
+        assert!((70..130).contains(&first.len()), "{} of 500 jobs were to be a fifth", first.len());
+        assert_eq!(first, failing(1000, 2), "the same jobs at every attempt");
+    }
+
+    #[test]
+    fn a_slow_start_warms_up_and_a_slow_body_dribbles() {
+        let outages = vec![
+            during(0, 100, Mode::SlowStart { from: 0.1 }),
+            during(1000, 100, Mode::SlowBody { takes: Duration::from_millis(50) }),
+        ];
+        let mut downstream = Downstream::new(settings(10, 0, outages), Seed(1));
+        let mut took = |ms| match downstream.admit(at(ms), &call(ms)) {
+            Reply::Answer { at: done, .. } => done.since(at(ms)).as_millis(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([took(0), took(50), took(100)], [100, 18, 10]);
+        let slow = Reply::Slowly { outcome: Outcome::Ok, from: at(1010), at: at(1060) };
+        assert_eq!(downstream.admit(at(1000), &call(1)), slow);
+    }
+
+    #[test]
+    fn a_last_in_first_out_queue_says_later_what_became_of_a_call() {
+        let lifo = Settings { discipline: Discipline::Lifo, ..settings(1, 5, vec![]) };
+        let mut downstream = Downstream::new(lifo, Seed(1));
+        let replies: Vec<Reply> = (0..3).map(|i| downstream.admit(at(i), &call(i))).collect();
+        assert_eq!(replies[0], Reply::Answer { outcome: Outcome::Ok, at: at(10) });
+        assert_eq!(replies[1..], [Reply::Waits(Ticket(1)), Reply::Waits(Ticket(2))]);
+        assert_eq!(downstream.wake_at(), Some(at(10)));
+        let released: Vec<(Ticket, Reply)> = downstream.release(at(20)).into_iter().map(|(t, a)| (t, a.reply)).collect();
+        let ok = |ms| Reply::Answer { outcome: Outcome::Ok, at: at(ms) };
+        assert_eq!(released, [(Ticket(2), ok(20)), (Ticket(1), ok(30))]);
+    }
+
+    #[test]
+    fn an_overrun_service_that_collapses_stays_down_while_the_load_does() {
+        let collapse = Collapse {
+            knee: 4,
+            per_call: 0.5,
+            most: 20.0,
+            error_cost: Duration::ZERO,
+            falls_at: None,
+            back_after: Duration::ZERO,
+        };
+        // 400 calls a second at most; 200 arrive, but for a burst of 100.
+        let serve = |collapse| {
+            let settings = Settings { collapse, ..settings(4, 60, vec![]) };
+            let mut downstream = Downstream::new(settings, Seed(1));
+            for i in 0..100 {
+                downstream.admit(at(0), &call(i));
+            }
+            let mut late = |i: &u64| downstream.admit(at(i * 5), &call(1000 + i)).seen(at(i * 5), Duration::from_millis(100)).0;
+            (0..2000).map(|i| late(&i)).skip(1000).filter(|outcome| *outcome == Outcome::Ok).count()
+        };
+        assert_eq!(serve(None), 1000, "it recovers where capacity stays");
+        assert!(serve(Some(collapse)) < 100, "and does not where the crowd eats it");
+    }
+
+    #[test]
+    fn the_hand_starts_and_ends_faults_and_stops_the_timeline() {
+        let mut downstream = Downstream::new(settings(9, 0, vec![during(100, 100, Mode::Reset)]), Seed(1));
+        downstream.freeze(at(50));
+        assert_eq!(outcomes(&mut downstream, 150..151), [Outcome::Ok]);
+        downstream.resume(at(200));
+        assert_eq!(outcomes(&mut downstream, 260..261), [Outcome::Reset], "it is 110 on the timeline");
+        let window = Window { from: downstream.place(at(260)), until: Instant::FAR };
+        let id = downstream.start(Outage::plain(window, Mode::Refuse));
+        assert_eq!((id, downstream.refuses(at(261)).0), (2, true));
+        assert!(downstream.end(id) && !downstream.end(9));
+        assert_eq!(downstream.refuses(at(261)), (false, None));
+        assert_eq!(downstream.faults(at(261)).iter().map(|f| (f.id, f.active)).collect::<Vec<_>>(), [(2, false), (1, true)]);
+        downstream.reset(at(300));
+        assert_eq!(outcomes(&mut downstream, 399..401), [Outcome::Ok, Outcome::Reset]);
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Sample, Tally};
+use super::{Sample, Service, Tally, UserCall};
 use crate::call::Outcome;
 use crate::job::{JobId, State, Why};
 use crate::time::Instant;
@@ -99,6 +99,10 @@ pub struct RunRecord {
     pub transactions: u64,
     /// Calls that reached the downstream, by its own count.
     pub arrivals_at_downstream: u64,
+    /// Every call that the downstream took, in the order of arrival.
+    pub services: Vec<Service>,
+    /// Every call of an ordinary user.
+    pub users: Vec<UserCall>,
     /// Looks at the machine, in order of time; none in virtual time.
     pub samples: Vec<Sample>,
 }

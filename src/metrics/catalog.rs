@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::{Percentiles, Summary};
+use super::{Percentiles, Summary, UserFigures, UserPhase};
 
 /// One figure.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,8 @@ pub enum Unit {
     Statements,
     /// A ratio.
     Ratio,
+    /// A share, 0 to 1.
+    Share,
     /// Seconds.
     Seconds,
     /// Milliseconds.
@@ -155,10 +157,37 @@ pub const METRICS: &[Metric] = &[
     statements("empty_claims", "claims that found nothing", |s| Some(s.empty_claims)),
     statements("transactions", "transactions committed or rolled back for the workers", |s| Some(s.transactions)),
     calls("lost_leases", Better::Lower, "attempts whose lease had been lost", |s| Some(s.lost_leases)),
+    share("wasted_work", "the downstream's work whose callers had given up when it was done", |s| s.wasted_work),
+    share("wasted_work_after", "the same after the last outage, while more than half of the calls failed", |s| {
+        s.aftermath?.wasted_work
+    }),
+    seconds("down_after_s", "from the last outage's end until the calls no longer failed, or to the run's end", |s| {
+        s.aftermath.map(|after| after.down_for)
+    }),
+    calls("user_calls", Better::Neither, "calls of ordinary users that ended", |s| s.users.map(|users| users.all.calls)),
+    share("user_failed", "share of ordinary users' calls that failed", |s| s.users?.all.failed_share()),
+    share("user_failed_before", "the same before the first outage", |s| s.users?.before.failed_share()),
+    share("user_failed_during", "the same in an outage", |s| s.users?.during.failed_share()),
+    share("user_failed_after", "the same after an outage", |s| s.users?.after.failed_share()),
+    millis("user_latency_ms_p50", "ordinary users' calls to answer, median", |s| users(s, |u| &u.all), |p| p.p50_ms),
+    millis("user_latency_ms_p99", "ordinary users' calls to answer, 99 %", |s| users(s, |u| &u.all), |p| p.p99_ms),
+    millis("user_latency_ms_p50_before", "the median before the first outage", |s| users(s, |u| &u.before), |p| p.p50_ms),
+    millis("user_latency_ms_p99_before", "the 99 % before the first outage", |s| users(s, |u| &u.before), |p| p.p99_ms),
+    millis("user_latency_ms_p50_during", "the median in an outage", |s| users(s, |u| &u.during), |p| p.p50_ms),
+    millis("user_latency_ms_p99_during", "the 99 % in an outage", |s| users(s, |u| &u.during), |p| p.p99_ms),
+    millis("user_latency_ms_p50_after", "the median after an outage", |s| users(s, |u| &u.after), |p| p.p50_ms),
+    millis("user_latency_ms_p99_after", "the 99 % after an outage", |s| users(s, |u| &u.after), |p| p.p99_ms),
     calls("arrivals_at_downstream", Better::Neither, "calls that reached the downstream, as it counted them", |s| {
         Some(s.arrivals_at_downstream)
     }),
 ];
+
+/// What stands for the percentiles of nobody.
+static NOBODY: Percentiles = Percentiles { count: 0, p50_ms: 0.0, p90_ms: 0.0, p99_ms: 0.0, max_ms: 0.0 };
+
+fn users(summary: &Summary, phase: fn(&UserFigures) -> &UserPhase) -> &Percentiles {
+    summary.users.as_ref().map_or(&NOBODY, |users| &phase(users).latency)
+}
 
 fn rounded(number: f64) -> Option<Value> {
     number.is_finite().then(|| Value::Number((number * 1e6).round() / 1e6))
@@ -178,6 +207,10 @@ const fn statements(name: &'static str, doc: &'static str, read: fn(&Summary) ->
 
 const fn ratio(name: &'static str, doc: &'static str, read: fn(&Summary) -> Option<f64>) -> Metric {
     Metric { name, unit: Unit::Ratio, better: Better::Lower, doc, read: Read::Number(read) }
+}
+
+const fn share(name: &'static str, doc: &'static str, read: fn(&Summary) -> Option<f64>) -> Metric {
+    Metric { name, unit: Unit::Share, better: Better::Lower, doc, read: Read::Number(read) }
 }
 
 const fn seconds(name: &'static str, doc: &'static str, read: fn(&Summary) -> Option<Duration>) -> Metric {

@@ -10,8 +10,9 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::aftermath::wasted_share;
 use super::limit::limit;
-use super::{Attempt, JobRecord, Limit, Peak, RunRecord, busiest_window, histogram, record};
+use super::{Aftermath, Attempt, JobRecord, Limit, Peak, RunRecord, UserFigures, busiest_window, histogram, record};
 use crate::call::Outcome;
 use crate::job::{JobId, State, Why};
 use crate::time::{Instant, Window};
@@ -27,6 +28,10 @@ pub struct Lens {
     pub workers: u64,
     /// Attempts that all workers together can have under way.
     pub slots: u64,
+    /// How long a job's caller waits for an answer.
+    pub client_timeout: Duration,
+    /// Calls that the downstream can complete in a second when all is well.
+    pub capacity: f64,
 }
 
 /// How many jobs came to what end. `completed + permanent + exhausted + unfinished = jobs`.
@@ -129,6 +134,12 @@ pub struct Summary {
     pub lost_leases: u64,
     /// Calls that reached the downstream, as it counted them; a refused or timed-out connection does not.
     pub arrivals_at_downstream: u64,
+    /// The share of the downstream's work whose callers had given up when it was done; `None` if nothing is known of it.
+    pub wasted_work: Option<f64>,
+    /// What came after the last outage; `None` without one.
+    pub aftermath: Option<Aftermath>,
+    /// What ordinary users saw; `None` without any.
+    pub users: Option<UserFigures>,
     /// What bounded the request rate.
     pub limit: Limit,
     /// One sentence on how that was found, with figures.
@@ -178,6 +189,9 @@ impl Summary {
             transactions: record.transactions,
             lost_leases: record.tally.lost + record.tally.returned + record.tally.reaped,
             arrivals_at_downstream: record.arrivals_at_downstream,
+            wasted_work: wasted_share(record, None),
+            aftermath: Aftermath::of(record, lens),
+            users: UserFigures::of(&record.users, &lens.outages),
             limit,
             limit_evidence,
             counts,
@@ -308,7 +322,14 @@ mod tests {
 
     fn lens(outages: &[(u64, u64)]) -> Lens {
         let outages = outages.iter().map(|(from, until)| Window { from: at(*from), until: at(*until) }).collect();
-        Lens { stampede_window: Duration::from_millis(100), outages, workers: 1, slots: 4 }
+        Lens {
+            stampede_window: Duration::from_millis(100),
+            outages,
+            workers: 1,
+            slots: 4,
+            client_timeout: Duration::from_secs(1),
+            capacity: 100.0,
+        }
     }
 
     #[test]

@@ -21,6 +21,11 @@ impl Clock {
         Instant::START + std::time::Instant::now().saturating_duration_since(self.0)
     }
 
+    /// When the runtime's clock shows that it is `at`; `None` if never.
+    pub(super) fn deadline(&self, at: Instant) -> Option<TokioInstant> {
+        self.0.checked_add(at.since_start()).map(TokioInstant::from_std)
+    }
+
     /// Sleeps until the clock starts.
     pub async fn started(&self) {
         tokio::time::sleep_until(TokioInstant::from_std(self.0)).await;
@@ -28,8 +33,8 @@ impl Clock {
 
     /// Sleeps until `at`; not at all if it has passed. The runtime's timer rounds up to the next millisecond.
     pub async fn sleep_until(&self, at: Instant) {
-        match self.0.checked_add(at.since_start()) {
-            Some(deadline) if at > self.now() => tokio::time::sleep_until(TokioInstant::from_std(deadline)).await,
+        match self.deadline(at) {
+            Some(deadline) if at > self.now() => tokio::time::sleep_until(deadline).await,
             Some(_) => {}
             None => std::future::pending().await,
         }

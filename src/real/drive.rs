@@ -125,7 +125,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             Err(_) => Event::Failed(Operation::Claim),
         },
         Command::Call(request) => {
-            let outcome = shared.handler.handle(&request).await;
+            let outcome = shared.handler.handle(worker, &request).await;
             Event::Replied { token: request.token, outcome }
         }
         Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {

@@ -15,9 +15,9 @@ pub enum Handler {
 
 impl Handler {
     /// Does it, within the request's time-out.
-    pub(super) async fn handle(&self, request: &Request) -> Outcome {
+    pub(super) async fn handle(&self, worker: u32, request: &Request) -> Outcome {
         match self {
-            Handler::Http(caller) => caller.call(request).await,
+            Handler::Http(caller) => caller.call(worker, request).await,
             Handler::Inline(run) => run(request),
         }
     }

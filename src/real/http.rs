@@ -4,21 +4,27 @@ use std::error::Error as _;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{Request as HttpRequest, Response, StatusCode, body::Incoming};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 
 use crate::call::Outcome;
+use crate::job::JobId;
 use crate::worker::Request;
 
 /// Names the job that a request is for.
 pub const JOB_HEADER: &str = "simq-job";
 /// Names the attempt, from 1.
 pub const ATTEMPT_HEADER: &str = "simq-attempt";
+/// Names who calls, for limits per caller.
+pub const CALLER_HEADER: &str = "simq-caller";
+
+/// What a healthy service says. A 200 with anything else is a failure: a maintenance page must not complete a job.
+pub(super) const HEALTHY: &[u8] = b"{\"ok\":true}";
 
 /// The largest answer that is read, in bytes.
 const LARGEST_ANSWER: usize = 64 * 1024;
@@ -43,16 +49,34 @@ impl Caller {
         Caller { client, address, starved: AtomicU64::new(0) }
     }
 
-    /// Sends one attempt's request, and waits for the answer as long as the request says.
-    pub async fn call(&self, request: &Request) -> Outcome {
+    /// Whom it calls.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Sends one attempt's request of `worker`, and waits for the answer as long as the request says.
+    pub async fn call(&self, worker: u32, request: &Request) -> Outcome {
+        let (kind, payload) = (&*request.kind, Bytes::copy_from_slice(request.payload.as_bytes()));
+        self.send(self.http(kind, request.job, request.attempt, &worker.to_string(), payload), request.timeout).await
+    }
+
+    /// Sends an ordinary user's request, which bears the number of a job and is made once.
+    pub(super) async fn visit(&self, kind: &str, number: JobId, timeout: Duration) -> Outcome {
+        self.send(self.http(kind, number, 1, "users", Bytes::from_static(b"{}")), timeout).await
+    }
+
+    async fn send(&self, request: HttpRequest<Full<Bytes>>, timeout: Duration) -> Outcome {
         let exchange = async {
-            let response = self.client.request(self.http(request)).await.map_err(|error| self.classify(&error))?;
+            let response = self.client.request(request).await.map_err(|error| self.classify(&error))?;
             let outcome = read_head(&response);
-            let body = Limited::new(response.into_body(), LARGEST_ANSWER);
-            body.collect().await.map_err(|_| Outcome::Reset)?;
+            let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect().await;
+            let body = body.map_err(|error| classify_body(&*error))?.to_bytes();
+            if outcome == Outcome::Ok && !is_healthy(&body) {
+                return Err(Outcome::WrongBody);
+            }
             Ok(outcome)
         };
-        match tokio::time::timeout(request.timeout, exchange).await {
+        match tokio::time::timeout(timeout, exchange).await {
             Ok(Ok(outcome) | Err(outcome)) => outcome,
             Err(_) => Outcome::TimedOut,
         }
@@ -63,18 +87,22 @@ impl Caller {
         self.starved.load(Ordering::Relaxed)
     }
 
-    fn http(&self, request: &Request) -> HttpRequest<Full<Bytes>> {
-        HttpRequest::post(format!("http://{}/{}", self.address, request.kind))
-            .header(JOB_HEADER, request.job.0)
-            .header(ATTEMPT_HEADER, request.attempt)
+    fn http(&self, kind: &str, job: JobId, attempt: u32, caller: &str, body: Bytes) -> HttpRequest<Full<Bytes>> {
+        HttpRequest::post(format!("http://{}/{kind}", self.address))
+            .header(JOB_HEADER, job.0)
+            .header(ATTEMPT_HEADER, attempt)
+            .header(CALLER_HEADER, caller)
             .header("content-type", "application/json")
-            .body(Full::new(Bytes::copy_from_slice(request.payload.as_bytes())))
+            .body(Full::new(body))
             .expect("a job type is a valid path: the scenario allows letters, digits, - and _")
     }
 
     fn classify(&self, error: &hyper_util::client::legacy::Error) -> Outcome {
         let mut cause = error.source();
         while let Some(error) = cause {
+            if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+                return Outcome::Garbage;
+            }
             if let Some(io) = error.downcast_ref::<io::Error>() {
                 match io.kind() {
                     io::ErrorKind::ConnectionRefused => return Outcome::Refused,
@@ -101,6 +129,38 @@ fn read_head(response: &Response<Incoming>) -> Outcome {
     if response.status() == StatusCode::OK {
         return Outcome::Ok;
     }
-    let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-    Outcome::Status { code: response.status().as_u16(), retry_after: seconds.map(Duration::from_secs) }
+    Outcome::Status { code: response.status().as_u16(), retry_after: retry_after(response) }
+}
+
+/// The Retry-After: seconds, or a date, which counts from the answer's own date (RFC 9110 §10.2.3).
+fn retry_after(response: &Response<Incoming>) -> Option<Duration> {
+    let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let then = httpdate::parse_http_date(after).ok()?;
+    let date = text("date").and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
+    Some(then.duration_since(date).unwrap_or_default())
+}
+
+/// Whether a body says what a healthy service says, however it is spaced.
+fn is_healthy(body: &[u8]) -> bool {
+    body == HEALTHY || serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|body| body["ok"] == true)
+}
+
+/// Why a body did not come whole.
+fn classify_body(error: &(dyn std::error::Error + 'static)) -> Outcome {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            return Outcome::WrongBody;
+        }
+        let reset = error.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::ConnectionReset);
+        if reset {
+            return Outcome::Reset;
+        }
+        cause = error.source();
+    }
+    Outcome::Truncated
 }

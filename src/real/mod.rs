@@ -21,9 +21,10 @@ mod http;
 mod listen;
 mod load;
 pub mod machine;
-mod mock;
+pub mod mock;
 mod outcome;
 mod run;
+mod users;
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ pub use clock::Clock;
 pub use drain::{Crew, Drained, drain};
 pub use drive::Live;
 pub use handler::Handler;
-pub use http::{ATTEMPT_HEADER, Caller, JOB_HEADER};
-pub use mock::{Mock, refusals};
+pub use http::{ATTEMPT_HEADER, CALLER_HEADER, Caller, JOB_HEADER};
+pub use mock::{Conduct, Mock, Setup};
 pub use outcome::{End, Outcome};
 pub use run::run;
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::Plan;
+use super::mock::Conduct;
 use super::pg::JobRow;
 use crate::job::State;
 use crate::journal::Tape;
-use crate::metrics::{JobRecord, Lens, Recorder, RunRecord, Sample, Summary, audit, finishes, timer_late_p99};
+use crate::metrics::{JobRecord, Lens, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99};
 use crate::time::Instant;
 use crate::workload::Job;
 
@@ -49,8 +50,8 @@ pub(super) struct Found {
     pub(super) rows: Vec<JobRow>,
     pub(super) crew: Vec<(Recorder, Option<Tape>)>,
     pub(super) loaded: Option<Histogram<u64>>,
-    pub(super) arrivals: u64,
-    pub(super) mock_late: Histogram<u64>,
+    pub(super) conduct: Conduct,
+    pub(super) users: Vec<UserCall>,
     pub(super) starved: u64,
     pub(super) transactions: u64,
     pub(super) samples: Vec<Sample>,
@@ -81,7 +82,9 @@ impl Outcome {
             ended,
             tally,
             transactions: found.transactions,
-            arrivals_at_downstream: found.arrivals,
+            arrivals_at_downstream: found.conduct.arrivals,
+            services: found.conduct.services,
+            users: found.users,
             samples: found.samples,
         };
         breaches.extend(audit(&record, found.end == End::Finished));
@@ -94,9 +97,11 @@ fn lens(plan: &Plan<'_>) -> Lens {
     let workers = &plan.scenario.workers;
     Lens {
         stampede_window: plan.scenario.stampede_window,
-        outages: plan.scenario.downstream.outages.iter().map(|outage| outage.window).collect(),
+        outages: plan.scenario.spells().iter().map(|outage| outage.window).collect(),
         workers: u64::from(workers.count),
         slots: u64::from(workers.count) * u64::from(workers.slots),
+        client_timeout: plan.scenario.downstream.client_timeout,
+        capacity: plan.scenario.downstream.capacity(),
     }
 }
 
@@ -137,7 +142,7 @@ fn warnings(found: &Found) -> Vec<String> {
         }
     };
     late("timers ran", timer_late_p99(&found.samples));
-    late("the downstream's answers left", p99(&found.mock_late));
+    late("the downstream's answers left", p99(&found.conduct.lateness));
     if let Some(loaded) = &found.loaded {
         let on_time = loaded.percentile_below(LATE_ARRIVAL.as_micros() as u64);
         if on_time < 99.0 {

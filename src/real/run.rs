@@ -1,5 +1,6 @@
 //! One policy, played once: set up, start the clock, wait for the end, take stock.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,9 +18,10 @@ use super::http::Caller;
 use super::listen::{listen, pass_on};
 use super::load::Load;
 use super::machine;
-use super::mock::{Mock, refusals};
+use super::mock::{Mock, Setup};
 use super::outcome::{End, Found, Outcome};
 use super::pg::{Schema, Store, is_idle, rows};
+use super::users::Users;
 use super::{Error, Plan};
 use crate::downstream::Downstream;
 use crate::journal::Tape;
@@ -60,9 +62,8 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
         sqlx::query("CHECKPOINT").execute(&mut watcher).await?;
     }
     let clock = Clock::starting_in(HEAD_START);
-    let settings = plan.scenario.downstream.clone();
-    let refusals = refusals(&settings.outages);
-    let mock = Mock::start(Downstream::new(settings, plan.seed), refusals, clock).map_err(Error::Mock)?;
+    let downstream = Downstream::new(plan.scenario.downstream.clone(), plan.seed);
+    let mock = Mock::start(downstream, clock, &Setup::of_a_run()).map_err(Error::Mock)?;
     let shared = Arc::new(Shared {
         clock,
         store,
@@ -73,11 +74,12 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
         jobs: jobs.len() as u64,
     });
     shared.live.reset();
-    let mut stage = Stage::enter(plan, schema, &shared, &jobs).await?;
+    let mut stage = Stage::enter(plan, schema, &shared, &jobs, mock.address()).await?;
     let end = stage.wait(plan, &shared, schema, &mut watcher).await?;
     let (crew, load) = stage.leave(plan).await?;
     let ended = clock.now();
-    let (arrivals, mock_late) = mock.stop();
+    let users = stage.users.take().map(Users::leave);
+    let conduct = mock.stop();
     shared.store.close().await;
     let rows = rows(schema).await?;
     let samples = std::mem::take(&mut *stage.samples.lock().expect("the sampler does not panic"));
@@ -90,9 +92,9 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
             rows,
             crew,
             loaded: load,
-            arrivals,
-            mock_late,
-            starved: shared.handler.starved(),
+            conduct,
+            starved: shared.handler.starved() + users.as_ref().map_or(0, |users| users.starved),
+            users: users.map(|users| users.calls).unwrap_or_default(),
             transactions: shared.store.transactions(),
             samples,
         },
@@ -106,12 +108,19 @@ struct Stage {
     load: Option<JoinHandle<Result<Histogram<u64>, sqlx::Error>>>,
     loaded: Option<Histogram<u64>>,
     others: JoinSet<()>,
+    users: Option<Users>,
     samples: Arc<Mutex<Vec<Sample>>>,
 }
 
 impl Stage {
     /// Everybody takes their place; the clock starts.
-    async fn enter(plan: &Plan<'_>, schema: &Schema, shared: &Arc<Shared>, jobs: &[Job]) -> Result<Stage, Error> {
+    async fn enter(
+        plan: &Plan<'_>,
+        schema: &Schema,
+        shared: &Arc<Shared>,
+        jobs: &[Job],
+        address: SocketAddr,
+    ) -> Result<Stage, Error> {
         let (phase, phases) = watch::channel(Phase::Run);
         let mut others = JoinSet::new();
         let notify = matches!(plan.scenario.workers.wait, Wait::Listen { .. });
@@ -140,7 +149,9 @@ impl Stage {
             let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed);
             workers.spawn(drive(worker, shared.clone(), phases.clone(), plan.tape));
         }
-        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, samples })
+        let users = plan.scenario.downstream.users.as_ref();
+        let users = users.map(|users| Users::come(users.clone(), plan.seed, address, clock));
+        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, users, samples })
     }
 
     /// Waits until every job has ended, the horizon has come, or somebody says stop.

@@ -30,6 +30,17 @@ pub(super) fn ratio(number: f64) -> String {
     }
 }
 
+/// A share as a percentage: `97 %`, `0.4 %`, `0 %`.
+pub(super) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        percent if percent < 0.1 => "<0.1 %".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent if percent < 99.5 || share >= 1.0 => format!("{percent:.0} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
 /// A span of time: `85 ms`, `6.4 s`, `124 s`.
 pub(super) fn seconds(secs: f64) -> String {
     match secs {
@@ -56,6 +67,7 @@ pub(super) fn figure(unit: Unit, number: f64) -> String {
     match unit {
         Unit::Jobs | Unit::Calls | Unit::Statements => count(number),
         Unit::Ratio => ratio(number),
+        Unit::Share => percent(number),
         Unit::Seconds => seconds(number),
         Unit::Millis => seconds(number / 1e3),
     }

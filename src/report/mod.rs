@@ -18,6 +18,7 @@ mod comparison;
 mod csv;
 mod figure;
 mod folder;
+mod harm;
 mod json;
 mod series;
 mod table;
@@ -103,7 +104,7 @@ pub fn write(comparison: &Comparison, dir: &Path, scenario_source: &str) -> Resu
     csv::jobs(comparison, &file("jobs.csv"))?;
     json::write(comparison, scenario_source, &file("summary.json"))?;
     #[cfg(feature = "plot")]
-    for chart in chart::CHARTS {
+    for chart in chart::CHARTS.iter().filter(|chart| (chart.applies)(comparison)) {
         chart.save(comparison, &file(&format!("{}.png", chart.slug)))?;
     }
     let dir = draft.publish()?;

@@ -105,8 +105,8 @@ fn fill_backlog(bins: &mut [Bin], record: &RunRecord, width: u64) {
 
 /// The modes of the outages at an instant, joined by `+`; empty where all is well.
 pub(super) fn modes(scenario: &Scenario, at: Instant) -> String {
-    let outages = scenario.downstream.outages.iter();
-    let names: Vec<&str> = outages.filter(|o| o.window.contains(at)).map(|o| o.mode.name()).collect();
+    let outages = scenario.downstream.outages.iter().filter(|outage| outage.mode.is_outage());
+    let names: Vec<&str> = outages.filter(|outage| outage.turn(at).is_some()).map(|outage| outage.mode.name()).collect();
     names.join("+")
 }
 

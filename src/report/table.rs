@@ -28,6 +28,7 @@ struct Column {
 const COLUMNS: &[Column] = &[
     Column { header: "lost", metric: "lost", rank: 0, missing: "–" },
     Column { header: "completed", metric: "completed", rank: 0, missing: "–" },
+    Column { header: "users failed", metric: "user_failed", rank: 1, missing: "–" },
     Column { header: "given up", metric: "discarded", rank: 6, missing: "–" },
     Column { header: "50 % done", metric: "completion_p50_s", rank: 7, missing: "never" },
     Column { header: "99 % done", metric: "completion_p99_s", rank: 3, missing: "never" },
@@ -60,7 +61,7 @@ struct Printed {
 pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
     let policies = policies(comparison);
     let longest = policies.iter().map(|runs| runs.policy.chars().count()).max().unwrap_or(0).max("policy".len());
-    let outages = !comparison.scenario.downstream.outages.is_empty();
+    let outages = !comparison.scenario.spells().is_empty();
     let room = width.saturating_sub(longest);
     let mut columns = printed(&policies, outages, true);
     let ranges = total(&columns) <= room;
@@ -85,6 +86,7 @@ fn printed(policies: &[Runs<'_>], outages: bool, ranges: bool) -> Vec<Printed> {
     let fits = |column: &&Column| match column.metric {
         "recovery_peak" | "time_to_recover_s" => outages,
         "discarded" => malformed,
+        "user_failed" => policies.iter().any(|runs| runs.runs.iter().any(|run| run.summary.users.is_some())),
         _ => true,
     };
     let print = |column: &'static Column| {

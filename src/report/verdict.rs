@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::across::{Runs, policies};
 use super::figure::{chosen, count, list, many, ratio, seconds};
+use super::harm;
 use crate::job::{State, Why};
 use crate::metrics::{Limit, Metric};
 use crate::report::{Comparison, Run};
@@ -26,6 +27,8 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
         said.push("Interrupted: these figures cover a part of the runs only.".to_owned());
     }
     said.extend(losses(comparison, &policies));
+    said.extend(harm::aftermaths(&policies));
+    said.extend(harm::users(&policies));
     said.extend(doomed(&policies));
     said.extend(limits(&policies));
     let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
@@ -66,7 +69,7 @@ fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
     }
     if let Some(spent) = time_to_exhaust(runs.first()) {
         said += &format!(": half of those it gave up had spent every retry within {}", seconds(spent.as_secs_f64()));
-        if let [outage] = &comparison.scenario.downstream.outages[..] {
+        if let [outage] = &comparison.scenario.spells()[..] {
             said += &format!(" of their first call; the outage lasted {}", chosen(outage.window.length()));
         } else {
             said += " of their first call";
@@ -111,7 +114,7 @@ fn time_to_exhaust(run: &Run) -> Option<Duration> {
 
 /// The highest and the lowest peak of those that lost nothing: after the outage, or over all retries where none is.
 fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
-    let (metric, place) = match comparison.scenario.downstream.outages.len() {
+    let (metric, place) = match comparison.scenario.spells().len() {
         0 => ("stampede_peak", "at its busiest"),
         1 => ("recovery_peak", "after the outage"),
         _ => ("recovery_peak", "after an outage"),

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use super::collapse::{self, RawCollapse};
 use super::error::Problem;
 use super::file::Check;
 use super::outage::{self, RawOutage};
 use super::table::{At, Section, table};
-use super::value::{Count, Length, Offset, Share};
+use super::value::{Count, Length, Name, Offset, Rate, Share};
 use super::words::words;
 use super::workers::Timeout;
 use crate::dist::Dist;
-use crate::downstream::Settings;
+use crate::downstream::{Discipline, Settings, Users};
 use crate::time::show;
 
 /// How long a caller waits unless the file says otherwise.
@@ -23,15 +24,48 @@ table! {
         servers: Count<1, 100_000>,
         /// Calls that may wait for a server; the next one is answered 503.
         queue: Count<0, 1_000_000> = 100,
+        /// Who of those that wait is served first; with `lifo` a full queue turns away the oldest.
+        discipline: Order = "fifo",
+        /// A call that would wait for longer than this for a server is answered 503; left out: none is.
+        #[schemars(default)]
+        shed_after: Length,
         /// How long a server works on a call.
         latency: Section<Latency>,
         /// Share of calls that fail with 500 although nothing is wrong.
         error_rate: Share = 0.0,
         /// How long a caller waits for an answer.
         client_timeout: Length = "2s",
+        /// How its capacity falls under load.
+        #[schemars(default)]
+        collapse: Section<RawCollapse>,
+        /// Ordinary users that call it besides the jobs, and do not retry.
+        #[schemars(default)]
+        users: Section<RawUsers>,
         /// When it is down, and how.
         #[schemars(default)]
         outage: Vec<Section<RawOutage>>,
+    }
+}
+
+table! {
+    /// Ordinary users: an open-loop load without retries on the same downstream, from the start of a run to its end.
+    #[schemars(rename = "Users")]
+    RawUsers in "[downstream.users]" {
+        /// Calls per time, as a Poisson process.
+        rate: Rate,
+        /// How long a user waits for an answer; left out: as long as the jobs' callers.
+        #[schemars(default)]
+        timeout: Length,
+        /// What they call, as a job type.
+        r#type: Name = "users",
+    }
+}
+
+words! {
+    /// Who of those that wait is served first.
+    Order {
+        Fifo = "fifo",
+        Lifo = "lifo",
     }
 }
 
@@ -81,22 +115,44 @@ pub(super) fn client_timeout(section: Option<&Section<Downstream>>) -> Timeout {
     Timeout { value: given.map_or(CLIENT_TIMEOUT, |at| at.value.0), place: given.map(|at| at.place.clone()) }
 }
 
-/// The settings.
-pub(super) fn check(section: Option<&At<Section<Downstream>>>, check: &mut Check<'_>) -> Settings {
-    let nothing = Dist::Constant { value: Duration::ZERO };
+/// The settings. `types` are the job types of the file.
+pub(super) fn check(section: Option<&At<Section<Downstream>>>, types: &[String], check: &mut Check<'_>) -> Settings {
     let Some(At { value: Section { raw, header }, .. }) = section else {
-        let client_timeout = CLIENT_TIMEOUT;
-        return Settings { servers: 0, queue: 0, latency: nothing, error_rate: 0.0, client_timeout, outages: Vec::new() };
+        return Settings::default();
     };
     let latency = raw.latency.need("latency", header, check.problems);
-    Settings {
+    let client_timeout = raw.client_timeout.or(Length(CLIENT_TIMEOUT)).0;
+    let users = raw.users.value().and_then(|section| users(section, client_timeout, check));
+    let types = [types, users.as_ref().map(|users| users.route.clone()).as_slice()].concat();
+    let mut settings = Settings {
         servers: raw.servers.need("servers", header, check.problems).map_or(0, |at| at.value.0 as u32),
         queue: raw.queue.or(Count(100)).0 as u32,
-        latency: latency.and_then(|at| dist(&at.value, check)).unwrap_or(nothing),
+        discipline: match raw.discipline.or(Order::Fifo) {
+            Order::Fifo => Discipline::Fifo,
+            Order::Lifo => Discipline::Lifo,
+        },
+        shed_after: raw.shed_after.value().map(|after| after.0),
+        latency: latency.and_then(|at| dist(&at.value, check)).unwrap_or(Dist::Constant { value: Duration::ZERO }),
         error_rate: raw.error_rate.or(Share(0.0)).0,
-        client_timeout: raw.client_timeout.or(Length(CLIENT_TIMEOUT)).0,
-        outages: raw.outage.value().map(|sections| outage::check(sections, check)).unwrap_or_default(),
-    }
+        client_timeout,
+        users,
+        ..Settings::default()
+    };
+    let holds = u64::from(settings.servers) + u64::from(settings.queue);
+    settings.collapse = raw.collapse.value().map(|section| collapse::check(section, holds, check));
+    let servers = Some(settings.servers).filter(|servers| *servers > 0);
+    let outages = raw.outage.value().map(|sections| outage::check(sections, servers, &types, check));
+    settings.outages = outages.unwrap_or_default();
+    settings
+}
+
+fn users(section: &Section<RawUsers>, client_timeout: Duration, check: &mut Check<'_>) -> Option<Users> {
+    let (raw, header) = (&section.raw, &section.header);
+    Some(Users {
+        rate: raw.rate.need("rate", header, check.problems)?.value.0,
+        timeout: raw.timeout.or(Length(client_timeout)).0,
+        route: raw.r#type.or(Name("users".to_owned())).0,
+    })
 }
 
 fn dist(section: &Section<Latency>, check: &mut Check<'_>) -> Option<Dist> {

@@ -124,9 +124,16 @@ fn check(file: &Section<File>, check: &mut Check<'_>) -> Scenario {
         jobs: raw.jobs.need("jobs", header, check.problems).map(|at| jobs::check(at, check)).unwrap_or_default(),
         workers: workers::check(raw.workers.value(), timeout, check),
         database: Database { durable: raw.database.value().is_some_and(|section| section.raw.durable.or(Flag(false)).0) },
-        downstream: downstream::check(raw.downstream.need("downstream", header, check.problems), check),
+        downstream: downstream::check(raw.downstream.need("downstream", header, check.problems), &types(raw), check),
         policies: raw.policy.need("policy", header, check.problems).map(|at| policy::check(at, check)).unwrap_or_default(),
     }
+}
+
+/// The job types that were given right; none if one was not, so that nothing is concluded from them.
+fn types(raw: &File) -> Vec<String> {
+    let sections = raw.jobs.value().map(Vec::as_slice).unwrap_or_default();
+    let types = sections.iter().map(|section| section.raw.r#type.value().map(|name| name.0.clone()));
+    types.collect::<Option<Vec<String>>>().unwrap_or_default()
 }
 
 fn check_window(raw: &File, check: &mut Check<'_>) {

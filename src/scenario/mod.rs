@@ -5,9 +5,11 @@
 //! that nothing after this room has to ask. This room opens no file: a trace is read through a function that the caller
 //! hands in. What may be written, with every default, is in `reference.toml` beside this file.
 
+mod collapse;
 mod downstream;
 mod error;
 mod file;
+mod humane;
 mod jobs;
 mod nearest;
 mod outage;
@@ -25,6 +27,8 @@ use std::io;
 use std::time::Duration;
 
 pub use error::{Error, Problem};
+pub use humane::humanise;
+pub use outage::fault;
 pub use schema::schema;
 
 use serde::Serialize;
@@ -99,6 +103,11 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
 }
 
 impl Scenario {
+    /// Every turn of every outage up to the horizon, in order of time, each as an outage of its own.
+    pub fn spells(&self) -> Vec<crate::downstream::Outage> {
+        self.downstream.spells(self.horizon)
+    }
+
     /// The number of jobs.
     pub fn job_count(&self) -> u64 {
         self.jobs.iter().map(|group| group.count).sum()
@@ -108,7 +117,7 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::downstream::Mode;
+    use crate::downstream::{Mode, RateLimit};
     use crate::policy::{Backoff, Jitter, RetryAfter};
     use crate::queue::ClaimMode;
     use crate::worker::Wait;
@@ -172,8 +181,8 @@ mod tests {
         let outages = ok(&more).downstream.outages;
         let names: Vec<&str> = outages.iter().map(|outage| outage.mode.name()).collect();
         assert_eq!(names, ["hang", "brownout", "rate-limit"]);
-        assert_eq!(outages[1].mode, Mode::Brownout { error_rate: 0.5, slowdown: 2.0 });
-        assert_eq!(outages[2].mode, Mode::RateLimit { rate: 10.0, burst: 1, retry_after: Duration::from_secs(1) });
+        assert_eq!(outages[1].mode, Mode::Brownout { error_rate: 0.5, slowdown: 2.0, servers: None });
+        assert_eq!(outages[2].mode, Mode::RateLimit(RateLimit::bucket(10.0, 1, Duration::from_secs(1))));
     }
 
     #[test]

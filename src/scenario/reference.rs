@@ -39,6 +39,8 @@ fn every_key_of_the_schema_is_in_the_reference_with_its_default() {
         ("Workers", vec![reference["workers"].clone()]),
         ("Database", vec![reference["database"].clone()]),
         ("Downstream", vec![downstream.clone()]),
+        ("Collapse", vec![downstream["collapse"].clone()]),
+        ("Users", vec![downstream["users"].clone()]),
         ("Outage", list(&downstream["outage"])),
         ("Policy", policies),
     ] {

@@ -11,6 +11,7 @@ use toml::de::DeValue;
 
 use super::error::Problem;
 use super::table::{Read, described};
+use crate::downstream::Hint;
 use crate::time::parse_duration;
 
 /// What a name may be, for the schema; see [`is_name`].
@@ -35,6 +36,14 @@ pub(super) struct Offset(pub(super) Duration);
 /// What Retry-After can say in HTTP: whole seconds (RFC 9110 §10.2.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WholeSeconds(pub(super) Duration);
+
+/// What a Retry-After says: whole seconds, the time until a limit's reset, or nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetryHint(pub(super) Hint);
+
+/// A share above 0, up to 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SomeShare(pub(super) f64);
 
 /// Events per second, above zero.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +131,14 @@ fn whole_seconds(key: &str, value: &DeValue<'_>) -> Result<WholeSeconds, Wrong> 
     Ok(WholeSeconds(length))
 }
 
+fn retry_hint(key: &str, value: &DeValue<'_>) -> Result<RetryHint, Wrong> {
+    match value.as_str() {
+        Some("none") => Ok(RetryHint(Hint::None)),
+        Some("reset") => Ok(RetryHint(Hint::Reset)),
+        _ => whole_seconds(key, value).map(|after| RetryHint(Hint::After(after.0))),
+    }
+}
+
 fn rate(key: &str, value: &DeValue<'_>) -> Result<Rate, Wrong> {
     let example = "write a number, a slash and s, min or h, such as \"50/s\" or \"600/min\"".to_owned();
     if let Some(number) = number_text(value).filter(|number| !number.starts_with('-')) {
@@ -165,6 +182,13 @@ fn share(key: &str, value: &DeValue<'_>) -> Result<Share, Wrong> {
     }
     let help = if number > 1.0 { as_percent(number) } else { "write a number from 0 to 1".to_owned() };
     Err((format!("`{key}` is {number}, and a share lies between 0 and 1"), help))
+}
+
+fn some_share(key: &str, value: &DeValue<'_>) -> Result<SomeShare, Wrong> {
+    match share(key, value)?.0 {
+        0.0 => Err((format!("`{key}` is zero"), "write a number above 0 and up to 1".to_owned())),
+        some => Ok(SomeShare(some)),
+    }
 }
 
 fn as_percent(percent: f64) -> String {
@@ -283,6 +307,8 @@ value!(Name, name, { "type": "string", "pattern": NAME_PATTERN });
 value!(Length, length, { "type": "string", "pattern": DURATION_PATTERN });
 value!(Offset, |key, value| duration(key, value).map(Offset), { "type": "string", "pattern": DURATION_PATTERN });
 value!(WholeSeconds, whole_seconds, { "type": "string", "pattern": DURATION_PATTERN });
+value!(RetryHint, retry_hint, { "type": "string" });
+value!(SomeShare, some_share, { "type": "number", "exclusiveMinimum": 0, "maximum": 1 });
 value!(Rate, rate, { "type": "string", "pattern": "^\\s*[0-9][0-9.eE+]*\\s*/\\s*(s|min|h)\\s*$" });
 value!(Share, share, { "type": "number", "minimum": 0, "maximum": 1 });
 value!(Factor, factor, { "type": "number", "minimum": 1, "maximum": 1000 });

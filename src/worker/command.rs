@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::Call;
+use crate::call::{Call, Label};
 use crate::job::JobId;
 use crate::queue::{Settlement, Token};
 
@@ -62,8 +62,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request as the downstream model sees it.
-    pub fn call(&self) -> Call {
-        Call::new(self.job, self.attempt, &self.payload)
+    /// The request as the downstream model sees it, of `worker`.
+    pub fn call(&self, worker: u32) -> Call {
+        let caller = Label::of(&worker.to_string());
+        Call { route: Label::of(&self.kind), caller, ..Call::new(self.job, self.attempt, &self.payload) }
     }
 }

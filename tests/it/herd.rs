@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use simq::call::{Call, Outcome, Reply};
+use simq::call::{Call, Outcome};
 use simq::dist::Dist;
 use simq::downstream::{self, Downstream, Mode, Outage};
 use simq::job::{Memory, State};
@@ -69,12 +69,11 @@ pub fn scenario() -> Scenario {
             servers: 16,
             queue: 64,
             latency: Dist::LogNormal { median: ms(30), p99: ms(120) },
-            error_rate: 0.0,
-            client_timeout: ms(2_000),
-            outages: vec![Outage {
-                window: Window::starting(ms(1_000), ms(6_000)),
-                mode: Mode::Unavailable { retry_after: None },
-            }],
+            outages: vec![Outage::plain(
+                Window::starting(ms(1_000), ms(6_000)),
+                Mode::Unavailable { retry_after: None, dated: false },
+            )],
+            ..downstream::Settings::default()
         },
         policies: policies(),
     }
@@ -112,7 +111,7 @@ pub fn run(scenario: &Scenario, policy: &Policy, seed: Seed) -> RunRecord {
             break;
         }
         let (retries, last_delay) = memory[i];
-        let call = Call { job: jobs[i].id, attempt: retries + 1, malformed: jobs[i].malformed };
+        let call = Call { malformed: jobs[i].malformed, ..Call::new(jobs[i].id, retries + 1, "{}") };
         let (outcome, answered) = answer(&mut downstream, sent, &call, scenario.downstream.client_timeout);
         let max_retries = policy.max_retries.unwrap_or(scenario.jobs[jobs[i].group].max_retries);
         let memory_now = Memory { retries, max_retries, last_delay, age: sent.since(jobs[i].at) };
@@ -173,11 +172,8 @@ fn settle(job: &mut JobRecord, decision: Decision, settled: Instant) -> Fate {
 }
 
 fn answer(downstream: &mut Downstream, sent: Instant, call: &Call, timeout: Duration) -> (Outcome, Instant) {
-    match downstream.admit(sent, call) {
-        Reply::Answer { outcome, at } if at.since(sent) < timeout => (outcome, at.max(sent + ms(1))),
-        Reply::Answer { .. } | Reply::Silence => (Outcome::TimedOut, sent + timeout),
-        Reply::Refuse => (Outcome::Refused, sent + ms(1)),
-    }
+    let (outcome, at) = downstream.admit(sent, call).seen(sent, timeout);
+    (outcome, at.max(sent + ms(1)))
 }
 
 /// The figures of a record.
@@ -186,7 +182,9 @@ pub fn summarise(scenario: &Scenario, record: &RunRecord) -> Summary {
         record,
         &Lens {
             stampede_window: scenario.stampede_window,
-            outages: scenario.downstream.outages.iter().map(|outage| outage.window).collect(),
+            outages: scenario.spells().iter().map(|outage| outage.window).collect(),
+            client_timeout: scenario.downstream.client_timeout,
+            capacity: scenario.downstream.capacity(),
             workers: u64::from(scenario.workers.count),
             slots: u64::from(scenario.workers.count * scenario.workers.slots),
         },

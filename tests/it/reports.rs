@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use simq::call::Outcome;
 use simq::downstream::{Mode, Outage};
-use simq::metrics::{Counts, Fate, Limit, METRICS, Peak, RunRecord, Summary};
+use simq::job::JobId;
+use simq::metrics::{Aftermath, Counts, Fate, Limit, METRICS, Peak, RunRecord, Service, Summary, UserCall};
 use simq::report::{self, Comparison, Error};
 use simq::scenario::{NamedPolicy, Scenario};
-use simq::time::Window;
+use simq::time::{Instant, Window};
 use simq::workload::Arrival;
 
 use super::herd::{self, ms};
@@ -266,9 +268,8 @@ fn oddities() -> Vec<(&'static str, Comparison)> {
     let mut nothing = herd::compare(small());
     nothing.runs.clear();
     let mut stormy = small();
-    let brownout = Mode::Brownout { error_rate: 0.5, slowdown: 3.0 };
-    stormy.downstream.outages =
-        (0..30).map(|i| Outage { window: Window::starting(ms(i * 90), ms(60)), mode: brownout }).collect();
+    let brownout = Mode::Brownout { error_rate: 0.5, slowdown: 3.0, servers: None };
+    stormy.downstream.outages = (0..30).map(|i| Outage::plain(Window::starting(ms(i * 90), ms(60)), brownout)).collect();
     vec![
         ("one job", herd::compare(lone)),
         ("twelve policies", herd::compare(crowd)),
@@ -319,6 +320,73 @@ fn the_verdict_says_what_the_numbers_say() {
     told.extend(oddities().into_iter().map(|(what, comparison)| (what, report::verdict(&comparison))));
     let text: Vec<String> = told.into_iter().map(|(what, said)| format!("{what}:\n  {}\n", said.join("\n  "))).collect();
     insta::assert_snapshot!("verdict", text.join("\n"));
+}
+
+/// A comparison in which the first policy keeps the service down, and users pay for it.
+fn stuck() -> Comparison {
+    let mut comparison = comparison();
+    for (i, run) in comparison.runs.iter_mut().enumerate() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let stuck = i == 0;
+        run.record.users = (0..200)
+            .map(|n| UserCall {
+                number: JobId(1 << 62 | n),
+                planned: at(n * 10),
+                answered: Some(at(n * 10 + 20)),
+                outcome: Some(if stuck && n > 30 { Outcome::TimedOut } else { Outcome::Ok }),
+            })
+            .collect();
+        let work = |ms| Some(Window { from: at(ms), until: at(ms + 30) });
+        run.record.services = (0..200)
+            .map(|n| Service {
+                job: JobId(1 << 62 | n),
+                attempt: 1,
+                arrived: at(n * 10),
+                work: work(n * 10),
+                outcome: Some(Outcome::Ok),
+            })
+            .collect();
+        run.summary = herd::summarise(&comparison.scenario, &run.record);
+        run.summary.aftermath = Some(Aftermath {
+            outage_ended: at(9_000),
+            down_for: if stuck { ms(20_000) } else { ms(1_200) },
+            recovered: !stuck,
+            load_ended: false,
+            metastable: stuck,
+            first_calls: 100.0,
+            calls: 350.0,
+            wasted_work: Some(if stuck { 0.97 } else { 0.4 }),
+        });
+    }
+    comparison
+}
+
+#[test]
+fn a_service_that_retries_keep_down_is_said_and_drawn() {
+    let comparison = stuck();
+    let said = report::verdict(&comparison);
+    for sentence in [
+        "The outage ended at 9.0 s; under `none` the downstream never recovered by itself in the 20.0 s that followed: 97 % of its \
+         work was for callers that had already given up.",
+        "It was well again under `exponential` after 1.2 s and under `full-jitter` after 1.2 s.",
+        "Of the ordinary users' calls after the outage 100 % under `none`, 0 % under `exponential` and 0 % under `full-jitter` failed \
+         (0 % before it).",
+    ] {
+        assert!(said.iter().any(|known| known == sentence), "{sentence}\n{said:#?}");
+    }
+    assert!(report::table(&comparison, false, 200).contains("users failed"));
+    let (_home, dir) = written(&comparison);
+    assert!(cfg!(not(feature = "plot")) || names(&dir).ends_with(&["users.png".to_owned(), "work.png".to_owned()]));
+    let rows = rows(&dir.join("summary.csv"));
+    assert_eq!((&*rows[0]["wasted_work"], &*rows[0]["user_failed_before"], &*rows[1]["user_failed"]), ("0.845", "0", "0"));
+    let mut late = stuck();
+    let after = late.runs[0].summary.aftermath.as_mut().unwrap();
+    after.recovered = true;
+    assert!(
+        report::verdict(&late)
+            .iter()
+            .any(|said| said.contains("under `none` the downstream took 20.0 s more to recover by itself"))
+    );
 }
 
 fn any_summary() -> impl Strategy<Value = Summary> {

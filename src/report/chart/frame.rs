@@ -67,7 +67,7 @@ fn conditions(comparison: &Comparison) -> String {
         many(f64::from(workers.slots), "slot"),
         count(scenario.downstream.capacity().round()),
     );
-    let outages = &scenario.downstream.outages;
+    let outages = scenario.spells();
     for outage in outages.iter().take(3) {
         let (from, until) = (outage.window.from.since_start(), outage.window.until.since_start());
         let _ = write!(text, " · {} {}–{}", outage.mode.name(), chosen(from), chosen(until));
@@ -123,7 +123,7 @@ impl Plot {
     /// Outages as grey bands; with `named`, their modes stand above the plot where there is room.
     pub(super) fn outages(&self, canvas: &Canvas<'_>, comparison: &Comparison, named: bool) -> Drawn {
         let mut taken = self.left;
-        for outage in &comparison.scenario.downstream.outages {
+        for outage in &comparison.scenario.spells() {
             let (from, until) = (self.x.place(outage.window.from.as_secs_f64()), self.x.place(outage.window.until.as_secs_f64()));
             if until <= self.left || from >= self.right {
                 continue;

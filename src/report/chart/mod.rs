@@ -19,6 +19,7 @@ mod heat;
 mod peaks;
 mod requests;
 mod scale;
+mod split;
 
 use std::path::Path;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(super) struct Chart {
     /// Width and height in logical units, for so many policies.
     size: fn(usize) -> (u32, u32),
     draw: fn(&Story<'_>, &Canvas<'_>) -> Drawn,
+    /// Whether the runs have what it shows.
+    pub(super) applies: fn(&Comparison) -> bool,
 }
 
 /// What charts are drawn from.
@@ -48,11 +51,13 @@ pub(super) struct Story<'a> {
 
 /// Every chart, in order of worth.
 pub(super) const CHARTS: &[Chart] = &[
-    Chart { slug: "requests", title: requests::title, size: requests::size, draw: requests::draw },
-    Chart { slug: "peaks", title: peaks::title, size: peaks::size, draw: peaks::draw },
-    Chart { slug: "completion", title: completion::title, size: |_| (1200, 820), draw: completion::draw },
-    Chart { slug: "attempts", title: attempts::title, size: attempts::size, draw: attempts::draw },
-    Chart { slug: "heat", title: heat::title, size: heat::size, draw: heat::draw },
+    Chart { slug: "requests", title: requests::title, size: requests::size, draw: requests::draw, applies: |_| true },
+    Chart { slug: "peaks", title: peaks::title, size: peaks::size, draw: peaks::draw, applies: |_| true },
+    Chart { slug: "completion", title: completion::title, size: |_| (1200, 820), draw: completion::draw, applies: |_| true },
+    Chart { slug: "attempts", title: attempts::title, size: attempts::size, draw: attempts::draw, applies: |_| true },
+    Chart { slug: "heat", title: heat::title, size: heat::size, draw: heat::draw, applies: |_| true },
+    Chart { slug: "work", title: split::work_title, size: split::size, draw: split::work, applies: split::has_work },
+    Chart { slug: "users", title: split::users_title, size: split::size, draw: split::users, applies: split::has_users },
 ];
 
 impl Chart {
