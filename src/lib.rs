@@ -9,6 +9,7 @@ pub mod downstream;
 pub mod job;
 pub mod journal;
 pub mod metrics;
+mod nearest;
 pub mod policy;
 pub mod queue;
 #[cfg(feature = "real")]

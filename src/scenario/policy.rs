@@ -115,6 +115,7 @@ fn check_one(section: &Section<Policy>, check: &mut Check<'_>) -> policy::Policy
             Heed::AtLeast => policy::RetryAfter::AtLeast,
             Heed::Replace => policy::RetryAfter::Replace,
         },
+        ..policy::Policy::default()
     }
 }
 
@@ -190,7 +191,7 @@ fn jitter(section: &Section<Policy>, check: &mut Check<'_>) -> Option<Jitter> {
         Chance::None => Some(Jitter::None),
         Chance::Full => Some(Jitter::Full),
         Chance::Equal => Some(Jitter::Equal),
-        Chance::Decorrelated => Some(Jitter::Decorrelated),
+        Chance::Decorrelated => Some(Jitter::Decorrelated { bound: false, rising: false }),
         Chance::Additive => {
             Some(Jitter::Additive { spread: raw.jitter_spread.need("jitter_spread", header, check.problems)?.value.0 })
         }

@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Problem;
-use super::nearest::nearest;
+use crate::nearest::nearest;
 
 /// A place in the file, in bytes.
 pub(super) type Place = Range<usize>;

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::nearest::nearest;
+use crate::nearest::nearest;
 use super::table::listed;
 use super::value::Wrong;
 

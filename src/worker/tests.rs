@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::policy::{Backoff, Jitter, RetryAfter};
+use crate::policy::Backoff;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -12,11 +12,8 @@ fn worker(slots: u32, wait: Wait) -> Worker {
         Settings { count: 1, slots, connections: 1, claim: ClaimMode::Lease, batch: slots, lease: Duration::from_secs(30), wait };
     let policy = Policy {
         backoff: Backoff::Exponential { base: Duration::from_secs(2), factor: 2.0 },
-        cap: None,
-        jitter: Jitter::None,
-        max_retries: None,
         classify: true,
-        retry_after: RetryAfter::Ignore,
+        ..Policy::default()
     };
     Worker::new(0, settings, Duration::from_secs(1), policy, Seed(1))
 }
