@@ -21,6 +21,7 @@ use super::{Error, Plan};
 use crate::downstream::Downstream;
 use crate::journal::Tape;
 use crate::metrics::{Recorder, Sample};
+use crate::policy;
 use crate::time::Instant;
 use crate::worker::{Wait, Worker};
 use crate::workload::{self, Job};
@@ -121,12 +122,13 @@ impl Stage {
         let kept = samples.clone();
         clock.started().await;
         others.spawn(machine::watch(clock, move |sample| kept.lock().expect("readers do not panic").push(sample)));
-        let load = Load { jobs: jobs.to_vec(), groups: plan.scenario.jobs.clone(), max_retries: plan.policy.max_retries, notify };
+        let load = Load { jobs: jobs.to_vec(), groups: plan.scenario.jobs.clone(), max_retries: plan.policy.row_limit(), notify };
         let load = tokio::spawn(load.run(schema.clone(), clock));
         let mut workers = JoinSet::new();
+        let state = policy::Shared::default();
         for id in 0..plan.scenario.workers.count {
             let timeout = plan.scenario.downstream.client_timeout;
-            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed);
+            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed).sharing(&state);
             let signals = Signals { phase: phases.clone(), news: listeners.clone() };
             workers.spawn(drive(worker, shared.clone(), signals, plan.tape));
         }

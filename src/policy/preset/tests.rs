@@ -149,7 +149,7 @@ fn sampled(policy: &Policy, cells: &[Cell], n: u32, grain: f64) -> Sampled {
     let jobs = match policy.jitter {
         _ if here.low == here.high => 3,
         Jitter::Timeline | Jitter::Frozen { .. } => 4000,
-        _ => 1000,
+        _ => 500,
     };
     for job in 0..jobs {
         for last in &lasts {
