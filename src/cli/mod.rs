@@ -3,6 +3,7 @@
 mod args;
 mod database;
 mod exit;
+mod policies;
 mod postgres;
 mod progress;
 mod run;
@@ -23,6 +24,7 @@ pub fn main() -> ExitCode {
         args::Command::Run(args) => run::main(args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),
+        args::Command::Policies(args) => policies::main(args),
         args::Command::Postgres(args) => postgres::main(args),
         args::Command::PostgresGuard => postgres::guard(),
     };

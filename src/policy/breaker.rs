@@ -123,6 +123,7 @@ impl Circuit {
     }
 
     /// Whether calls are held.
+    #[cfg(test)]
     pub(super) fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open { .. })
     }

@@ -5,6 +5,7 @@
 //! that nothing after this room has to ask. This room opens no file: a trace is read through a function that the caller
 //! hands in. What may be written, with every default, is in `reference.toml` beside this file.
 
+mod amount;
 mod downstream;
 mod error;
 mod file;

@@ -26,6 +26,14 @@ macro_rules! words {
 
         impl $name {
             const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The word as written.
+            #[allow(dead_code, reason = "not every list of words is named in a message")]
+            fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
         }
 
         impl $crate::scenario::table::Read for $name {
