@@ -3,6 +3,7 @@
 
 mod cluster;
 mod herd;
+mod policies;
 mod postgres;
 mod processes;
 mod reports;
