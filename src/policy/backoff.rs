@@ -79,7 +79,7 @@ pub enum Backoff {
     /// A formula of the user's own.
     Expression {
         /// The formula.
-        delay: Expression,
+        delay: Box<Expression>,
     },
 }
 
@@ -142,13 +142,11 @@ impl Backoff {
             Backoff::Linear { base, step } => Backoff::Linear { base: by(base), step: by(step) },
             Backoff::Exponential { base, factor } => Backoff::Exponential { base: by(base), factor: *factor },
             Backoff::Stepped { base, factor, unit } => Backoff::Stepped { base: by(base), factor: *factor, unit: by(unit) },
-            Backoff::Polynomial { base, offset, power } => {
-                Backoff::Polynomial { base: by(base), offset: *offset, power: *power }
-            }
+            Backoff::Polynomial { base, offset, power } => Backoff::Polynomial { base: by(base), offset: *offset, power: *power },
             Backoff::Fibonacci { base } => Backoff::Fibonacci { base: by(base) },
             Backoff::List { delays, tail } => Backoff::List { delays: delays.iter().map(by).collect(), tail: *tail },
             Backoff::Sum { parts } => Backoff::Sum { parts: parts.iter().map(|part| part.scaled(factor)).collect() },
-            Backoff::Expression { delay } => Backoff::Expression { delay: delay.scaled(factor) },
+            Backoff::Expression { delay } => Backoff::Expression { delay: Box::new(delay.scaled(factor)) },
         }
     }
 }

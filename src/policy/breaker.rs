@@ -146,7 +146,8 @@ impl Circuit {
                     Some(last) if last.0 >= slice => (last.1, last.2) = (last.1 + 1, last.2 + u32::from(failed)),
                     _ => self.window.push_back((slice, 1, u32::from(failed))),
                 }
-                let (calls, failures) = self.window.iter().fold((0, 0), |sum, (_, calls, failed)| (sum.0 + calls, sum.1 + failed));
+                let (calls, failures) =
+                    self.window.iter().fold((0, 0), |sum, (_, calls, failed)| (sum.0 + calls, sum.1 + failed));
                 calls >= least && f64::from(failures) >= share * f64::from(calls)
             }
         }

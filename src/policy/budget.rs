@@ -132,7 +132,9 @@ impl Balance {
                 let (firsts, retries) = self.window.iter().fold((0.0, 0.0), |sum, slice| (sum.0 + slice.1, sum.1 + slice.2));
                 share * firsts + floor * window.as_secs_f64() - retries
             }
-            BudgetRule::Concurrent { most, share } => f64::from(most).max(share * f64::from(self.calls)) - self.retries.len() as f64,
+            BudgetRule::Concurrent { most, share } => {
+                f64::from(most).max(share * f64::from(self.calls)) - self.retries.len() as f64
+            }
             BudgetRule::Bucket { .. } => f64::INFINITY,
         }
     }
@@ -275,7 +277,14 @@ mod tests {
 
     const fn aws(cost: f64) -> BudgetRule {
         BudgetRule::Tokens {
-            max: 500.0, cost, timeout_cost: 10.0, throttled_cost: cost, refill: 1.0, refund: true, threshold: -1.0, on_failure: false,
+            max: 500.0,
+            cost,
+            timeout_cost: 10.0,
+            throttled_cost: cost,
+            refill: 1.0,
+            refund: true,
+            threshold: -1.0,
+            on_failure: false,
         }
     }
 
@@ -305,7 +314,14 @@ mod tests {
     #[test]
     fn grpc_throttles_below_half_of_its_tokens() {
         let rule = BudgetRule::Tokens {
-            max: 10.0, cost: 1.0, timeout_cost: 1.0, throttled_cost: 1.0, refill: 0.1, refund: false, threshold: 5.0, on_failure: true,
+            max: 10.0,
+            cost: 1.0,
+            timeout_cost: 1.0,
+            throttled_cost: 1.0,
+            refill: 0.1,
+            refund: false,
+            threshold: 5.0,
+            on_failure: true,
         };
         let mut balance = Balance::default();
         let mut answers = Vec::new();

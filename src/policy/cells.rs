@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Policy;
 use super::backoff::{Backoff, float, saturate};
 use super::clamp::{Ends, Order};
 use super::delay::{First, Turn, frozen, split};
 use super::expression::Question;
 use super::jitter::{Jitter, Row, timeline};
-use super::Policy;
 use crate::job::JobId;
 use crate::rng::{Seed, Stream};
 
@@ -126,7 +126,9 @@ fn span(policy: &Policy, n: u32) -> Span {
         Jitter::Decorrelated { bound, rising } => decorrelated(policy, n, *bound, *rising),
         Jitter::Timeline => on_timeline(policy, n),
         Jitter::Compounding => compounding(policy, n),
-        Jitter::Split { share, second, .. } => split_span(policy, policy.capped(policy.curve(n, most, 1.0)), *share, float(*second)),
+        Jitter::Split { share, second, .. } => {
+            split_span(policy, policy.capped(policy.curve(n, most, 1.0)), *share, float(*second))
+        }
         Jitter::Frozen { low, high, row } => frozen_span(policy, n, (*low, *high), row),
         Jitter::Sorted { row } => sorted(policy, n, row),
         plain => match &policy.backoff {
@@ -239,7 +241,8 @@ fn on_timeline(policy: &Policy, n: u32) -> Span {
     let at = f64::from(n);
     let end = timeline(at);
     let high = if end.is_infinite() { f64::MAX } else { unit * (end - before(at - 2.0)) };
-    let mean_at = |t: f64| (0..POINTS).map(|i| timeline(t + (f64::from(i) + 0.5) / f64::from(POINTS))).sum::<f64>() / f64::from(POINTS);
+    let mean_at =
+        |t: f64| (0..POINTS).map(|i| timeline(t + (f64::from(i) + 0.5) / f64::from(POINTS))).sum::<f64>() / f64::from(POINTS);
     let mean = unit * (mean_at(at - 1.0) - if n > 1 { mean_at(at - 2.0) } else { 0.0 });
     let mean = if mean.is_finite() { mean } else { high };
     finished(policy, Span { low_open: n > 1, mean, ..Span::open(0.0, high) }, &Row::NONE)
@@ -261,7 +264,8 @@ fn split_span(policy: &Policy, x: f64, share: f64, second: f64) -> Span {
         return finished(policy, Span::exact(x), &Row::NONE);
     }
     let end = x + split(x, share * (1.0 - 1e-12), second);
-    let mean = (0..POINTS).map(|i| policy.finish(x + split(x, share * (f64::from(i) + 0.5) / f64::from(POINTS), second))).sum::<f64>();
+    let mean =
+        (0..POINTS).map(|i| policy.finish(x + split(x, share * (f64::from(i) + 0.5) / f64::from(POINTS), second))).sum::<f64>();
     Span { mean: mean / f64::from(POINTS), ..finished(policy, Span::open(x, end), &Row::NONE) }
 }
 
@@ -286,8 +290,10 @@ fn sorted(policy: &Policy, n: u32, row: &Row) -> Span {
 
 /// Means over histories, where a delay builds on the one before or the formula is anybody's; else empty.
 fn simulated_means(policy: &Policy, retries: u32) -> Vec<f64> {
-    let needed = matches!(policy.jitter, Jitter::Decorrelated { .. } | Jitter::Compounding | Jitter::Frozen { .. } | Jitter::Sorted { .. })
-        || matches!(&policy.backoff, Backoff::Expression { .. });
+    let needed = matches!(
+        policy.jitter,
+        Jitter::Decorrelated { .. } | Jitter::Compounding | Jitter::Frozen { .. } | Jitter::Sorted { .. }
+    ) || matches!(&policy.backoff, Backoff::Expression { .. });
     if !needed {
         return Vec::new();
     }

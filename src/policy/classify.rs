@@ -52,7 +52,9 @@ impl Pattern {
         match (self, *outcome) {
             (Pattern::Status(wanted), Outcome::Status { code, .. }) => code == wanted,
             (Pattern::Hundred(hundred), Outcome::Status { code, .. }) => code / 100 == hundred,
-            (Pattern::Timeout, Outcome::TimedOut) | (Pattern::Refused, Outcome::Refused) | (Pattern::Reset, Outcome::Reset) => true,
+            (Pattern::Timeout, Outcome::TimedOut) | (Pattern::Refused, Outcome::Refused) | (Pattern::Reset, Outcome::Reset) => {
+                true
+            }
             _ => false,
         }
     }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Policy;
 use super::backoff::{Backoff, float, saturate};
 use super::clamp::Order;
 use super::expression::Question;
 use super::jitter::{AtCap, Jitter, Row, timeline};
-use super::Policy;
 use crate::rng::Draw;
 
 /// How retries are counted for the curve.
@@ -40,7 +40,9 @@ impl Counter {
     pub(super) fn value(&self, n: u32, most: u32) -> u32 {
         let attempts = most.saturating_add(1);
         let n = match self.rescale {
-            Some(to) if attempts > to && most < i32::MAX as u32 => (f64::from(n) * f64::from(to) / f64::from(attempts)).round() as u32,
+            Some(to) if attempts > to && most < i32::MAX as u32 => {
+                (f64::from(n) * f64::from(to) / f64::from(attempts)).round() as u32
+            }
             _ => n,
         };
         self.until.map_or(n, |until| n.min(until))
@@ -145,7 +147,8 @@ impl Policy {
 
     /// The interval that is drawn from, and the unit.
     pub(super) fn interval(&self, x: f64, row: &Row, n: u32) -> (f64, f64, f64) {
-        let before = if matches!(self.order, Order::CapFirst | Order::CapBoth) && row.at_cap.is_none() { self.capped(x) } else { x };
+        let before =
+            if matches!(self.order, Order::CapFirst | Order::CapBoth) && row.at_cap.is_none() { self.capped(x) } else { x };
         let unit = self.grain.nanos(before, n);
         let (low, high) = row.ends(before, n);
         match self.order {
@@ -196,9 +199,8 @@ impl Policy {
     /// All retries' draws, sorted. No more than a thousand are looked at; nobody allows more.
     fn sorted(&self, turn: Turn, row: &Row, draw: &mut Draw) -> f64 {
         let retries = turn.most.clamp(1, 1000).max(turn.n.min(1000));
-        let mut all: Vec<f64> = (1..=retries)
-            .map(|n| self.play(self.curve(n, turn.most, 1.0), row, n, &mut draw.sibling(n)))
-            .collect();
+        let mut all: Vec<f64> =
+            (1..=retries).map(|n| self.play(self.curve(n, turn.most, 1.0), row, n, &mut draw.sibling(n))).collect();
         all.sort_by(f64::total_cmp);
         all[(turn.n.clamp(1, retries) - 1) as usize]
     }

@@ -84,8 +84,11 @@ impl Expression {
         let tokens = tokens(text)?;
         check(text, &tokens, settings)?;
         let (rewritten, draws) = rewrite(text, &tokens)?;
-        let whole = |message: String| fault(0..text.len(), message, "write numbers, `n`, `base`, `cap`, + - * / ^ and functions such as min(a, b)");
-        let parsed: FlatEx<f64> = exmex::parse(&rewritten).map_err(|error| whole(format!("the formula can't be read ({})", error.msg())))?;
+        let whole = |message: String| {
+            fault(0..text.len(), message, "write numbers, `n`, `base`, `cap`, + - * / ^ and functions such as min(a, b)")
+        };
+        let parsed: FlatEx<f64> =
+            exmex::parse(&rewritten).map_err(|error| whole(format!("the formula can't be read ({})", error.msg())))?;
         let inputs = parsed.var_names().iter().map(|name| input(name, settings)).collect();
         let expression = Expression { text: text.to_owned(), parsed, inputs, draws, settings, scale: 1.0 };
         for n in 1..=64 {
@@ -203,7 +206,11 @@ fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Fault> {
         at += length;
     }
     if found.is_empty() {
-        return Err(fault(0..text.len(), "the formula is empty", "write one, such as \"min(cap, base * 2^n) * uniform(0.5, 1)\""));
+        return Err(fault(
+            0..text.len(),
+            "the formula is empty",
+            "write one, such as \"min(cap, base * 2^n) * uniform(0.5, 1)\"",
+        ));
     }
     Ok(found)
 }
@@ -215,7 +222,11 @@ fn check(text: &str, tokens: &[(Token, Range<usize>)], settings: Settings) -> Re
         match token {
             Token::Name => check_name(&text[at.clone()], at, tokens.get(i + 1).map(|(token, _)| token), settings)?,
             Token::Number if text[at.clone()].parse::<f64>().is_err() => {
-                return Err(fault(at.clone(), format!("`{}` is no number", &text[at.clone()]), "write it with one point, such as 1.5"));
+                return Err(fault(
+                    at.clone(),
+                    format!("`{}` is no number", &text[at.clone()]),
+                    "write it with one point, such as 1.5",
+                ));
             }
             Token::Open => open.push(at.clone()),
             Token::Close if open.pop().is_none() => {
@@ -245,7 +256,11 @@ fn check_name(name: &str, at: &Range<usize>, next: Option<&Token>, settings: Set
     }
     let missing = (name == "base" && settings.base.is_none()) || (name == "cap" && settings.cap.is_none());
     if missing {
-        return Err(fault(at.clone(), format!("the formula uses `{name}`, which this policy does not have"), format!("add `{name} = \"1s\"`, for example")));
+        return Err(fault(
+            at.clone(),
+            format!("the formula uses `{name}`, which this policy does not have"),
+            format!("add `{name} = \"1s\"`, for example"),
+        ));
     }
     Ok(())
 }

@@ -181,7 +181,15 @@ impl Guard {
         }
     }
 
-    fn pay(&mut self, policy: &Policy, now: Instant, job: JobId, outcome: &Outcome, class: Class, decision: Decision) -> Decision {
+    fn pay(
+        &mut self,
+        policy: &Policy,
+        now: Instant,
+        job: JobId,
+        outcome: &Outcome,
+        class: Class,
+        decision: Decision,
+    ) -> Decision {
         let Some(budget) = &policy.budget else { return decision };
         let answer = self.with(budget.scope, job, |cell| {
             let answer = cell.balance.ask(&budget.rule, now, job, price(outcome, class));

@@ -160,7 +160,10 @@ impl Jitter {
 
     /// Whether a delay depends on nothing but the retry's number and one draw of its own.
     pub fn is_stateless(&self) -> bool {
-        !matches!(self, Jitter::Decorrelated { .. } | Jitter::Timeline | Jitter::Compounding | Jitter::Frozen { .. } | Jitter::Sorted { .. })
+        !matches!(
+            self,
+            Jitter::Decorrelated { .. } | Jitter::Timeline | Jitter::Compounding | Jitter::Frozen { .. } | Jitter::Sorted { .. }
+        )
     }
 
     /// Its name, as in a list.

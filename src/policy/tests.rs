@@ -80,7 +80,9 @@ fn retry_after_is_heeded_as_told() {
     assert_eq!(after(RetryAfter::GiveUpAbove { longest: 60 * S, at_least: false }, 1), secs(1));
     assert_eq!(after(RetryAfter::GiveUpAbove { longest: 60 * S, at_least: true }, 1), secs(2));
     assert_eq!(after(RetryAfter::Spread { share: 0.5, longest: 300 * S }, 301), secs(2));
-    let Decision::Retry { after: spread } = after(RetryAfter::Spread { share: 0.5, longest: 300 * S }, 10) else { panic!("a retry") };
+    let Decision::Retry { after: spread } = after(RetryAfter::Spread { share: 0.5, longest: 300 * S }, 10) else {
+        panic!("a retry")
+    };
     assert!(spread > 10 * S && spread < 15 * S);
 }
 
@@ -93,7 +95,12 @@ fn statuses_whose_hints_do_not_count_are_not_heeded() {
 #[test]
 fn a_schedule_may_be_chosen_by_the_kind_of_failure() {
     let constant = |s: u64| policy(Backoff::Constant { delay: Duration::from_secs(s) }, Jitter::None, None);
-    let by_failure = vec![(Kind::Timeout, constant(1)), (Kind::Throttled, constant(2)), (Kind::Server, constant(3)), (Kind::Refused, constant(4))];
+    let by_failure = vec![
+        (Kind::Timeout, constant(1)),
+        (Kind::Throttled, constant(2)),
+        (Kind::Server, constant(3)),
+        (Kind::Refused, constant(4)),
+    ];
     let policy = Policy { by_failure, ..constant(9) };
     let after = |outcome| policy.decide(&memory(0, 3), &outcome, &mut draw(1, 1));
     assert_eq!(after(Outcome::TimedOut), secs(1));
@@ -105,7 +112,8 @@ fn a_schedule_may_be_chosen_by_the_kind_of_failure() {
 
 #[test]
 fn time_ends_retries_before_or_after_the_next_delay_is_added() {
-    let mut policy = Policy { limit: Limit { elapsed: Some(10 * S), ..Limit::default() }, ..policy(exponential(), Jitter::None, None) };
+    let mut policy =
+        Policy { limit: Limit { elapsed: Some(10 * S), ..Limit::default() }, ..policy(exponential(), Jitter::None, None) };
     let at = |policy: &Policy, age: u64| {
         let memory = Memory { age: Duration::from_secs(age), ..memory(0, 9) };
         policy.decide(&memory, &Outcome::status(500), &mut draw(1, 1))
@@ -222,7 +230,9 @@ fn t14_mass_gathers_on_a_cap_that_comes_last() {
     for id in ["librdkafka.retry", "azcore", "awa", "aws.go-v2.legacy", "linkerd", "finagle.equalJittered(1s,60s)"] {
         assert_eq!(at_cap(&preset(id), 20), 1.0, "{id}");
     }
-    for id in ["celery.retry_backoff=True", "cenkalti", "backon.exponential+jitter", "aws.standard-2.0", "grpc.A6-example", "dramatiq"] {
+    for id in
+        ["celery.retry_backoff=True", "cenkalti", "backon.exponential+jitter", "aws.standard-2.0", "grpc.A6-example", "dramatiq"]
+    {
         assert!(at_cap(&preset(id), 20) < 0.01, "{id}");
     }
     let clipped = Policy { order: Order::Clip, ..policy(exponential(), Jitter::Equal, Some(60 * S)) };
@@ -259,9 +269,12 @@ fn t16_decorrelated_jitter_gathers_on_its_cap_unless_it_is_bound() {
 /// T-17: a cap before jitter is exceeded by as much as jitter adds, and we say so.
 #[test]
 fn t17_a_soft_cap_is_exceeded_by_the_jitters_factor() {
-    for (id, cap, factor) in
-        [("cenkalti", 60.0, 1.5), ("grpc.A6-example", 1.0, 1.2), ("backon.exponential+jitter", 60.0, 2.0), ("k8s.reflector", 30.0, 2.0)]
-    {
+    for (id, cap, factor) in [
+        ("cenkalti", 60.0, 1.5),
+        ("grpc.A6-example", 1.0, 1.2),
+        ("backon.exponential+jitter", 60.0, 2.0),
+        ("k8s.reflector", 30.0, 2.0),
+    ] {
         assert!((cells(&preset(id), 30)[29].high - cap * factor).abs() < 1e-6, "{id}");
     }
 }
@@ -269,7 +282,15 @@ fn t17_a_soft_cap_is_exceeded_by_the_jitters_factor() {
 /// T-18, T-19: a floor after jitter removes it, and a first delay that is exact brings the herd back in step.
 #[test]
 fn t18_first_delays_that_have_no_jitter() {
-    for id in ["stripe-python", "stripe-node", "stripe-go", "grpc.connection(go)", "finagle.equalJittered(1s,60s)", "azure-core.python", "kubelet.CrashLoopBackOff"] {
+    for id in [
+        "stripe-python",
+        "stripe-node",
+        "stripe-go",
+        "grpc.connection(go)",
+        "finagle.equalJittered(1s,60s)",
+        "azure-core.python",
+        "kubelet.CrashLoopBackOff",
+    ] {
         assert_eq!(distinct(&preset(id), 1, 1000), 1, "{id}");
     }
     assert_eq!(distinct(&preset("stripe-node"), 2, 1000), 1, "both default retries of Stripe for Node");
@@ -283,10 +304,15 @@ fn t20_reaching_the_cap_may_end_the_retries() {
         limit: Limit { at_cap: true, ..Limit::default() },
         ..policy(Backoff::Exponential { base: S, factor: 2.0 }, Jitter::None, Some(5 * S))
     };
-    let after: Vec<Decision> = (0..4).map(|spent| policy.decide(&memory(spent, 99), &Outcome::status(500), &mut draw(1, 1))).collect();
+    let after: Vec<Decision> =
+        (0..4).map(|spent| policy.decide(&memory(spent, 99), &Outcome::status(500), &mut draw(1, 1))).collect();
     assert_eq!(after, [secs(1), secs(2), secs(4), Decision::Discard(Why::Exhausted)]);
     let conflicts = preset("k8s.retry.DefaultBackoff");
-    let tries = (0..9).filter(|spent| matches!(conflicts.decide(&memory(*spent, 3), &Outcome::status(409), &mut draw(1, 1)), Decision::Retry { .. })).count();
+    let tries = (0..9)
+        .filter(|spent| {
+            matches!(conflicts.decide(&memory(*spent, 3), &Outcome::status(409), &mut draw(1, 1)), Decision::Retry { .. })
+        })
+        .count();
     assert_eq!(tries, 3, "three sleeps only");
 }
 
@@ -314,9 +340,11 @@ fn t24_the_seed_decides_and_nothing_else() {
 /// T-27: a draw that is frozen is the same factor for all jobs, and another in another run.
 #[test]
 fn t27_a_frozen_draw_is_shared_by_all_jobs_of_a_run() {
-    let policy = Policy { jitter: Jitter::Frozen { low: 0.8, high: 1.2, row: Row::NONE }, ..preset("masstransit.exponential(1s,60s,1s)") };
+    let policy =
+        Policy { jitter: Jitter::Frozen { low: 0.8, high: 1.2, row: Row::NONE }, ..preset("masstransit.exponential(1s,60s,1s)") };
     assert_eq!(distinct(&policy, 3, 1000), 1);
-    let others: Vec<Duration> = (0..20).map(|seed| policy.delay(3, None, &mut Seed(seed).draw(Stream::Jitter, JobId(1), 3))).collect();
+    let others: Vec<Duration> =
+        (0..20).map(|seed| policy.delay(3, None, &mut Seed(seed).draw(Stream::Jitter, JobId(1), 3))).collect();
     assert!(others.iter().any(|other| *other != others[0]));
 }
 
@@ -386,7 +414,10 @@ fn t46_jitter_never_undercuts_a_hint_that_is_a_bound() {
             })
             .collect();
         delays.sort();
-        (delays[0], { delays.dedup(); delays.len() })
+        (delays[0], {
+            delays.dedup();
+            delays.len()
+        })
     };
     policy.retry_after = RetryAfter::AtLeast;
     assert!(delays(&policy).0 >= 5 * S);
@@ -402,7 +433,11 @@ fn t48_a_hint_may_make_a_final_status_retryable() {
     assert_eq!(hinted(&preset("azure-core.python"), 404, 3 * S), secs(3));
     assert_eq!(hinted(&preset("azcore"), 404, 3 * S), Decision::Discard(Why::Permanent));
     assert_eq!(hinted(&preset("azcore"), 429, 61 * S), Decision::Discard(Why::Exhausted));
-    assert_eq!(hinted(&preset("reqwest-retry.default"), 429, 3600 * S), hinted(&preset("reqwest-retry.default"), 429, S), "ignored");
+    assert_eq!(
+        hinted(&preset("reqwest-retry.default"), 429, 3600 * S),
+        hinted(&preset("reqwest-retry.default"), 429, S),
+        "ignored"
+    );
 }
 
 /// T-55: a plain 429 is throttling, and to AWS's older standard it is no reason to retry.
@@ -429,7 +464,11 @@ fn any_backoff() -> impl Strategy<Value = Backoff> {
         ms(0..10_000).prop_map(|delay| Backoff::Constant { delay }),
         (ms(0..10_000), ms(0..10_000)).prop_map(|(base, step)| Backoff::Linear { base, step }),
         (ms(1..10_000), 1.0..4.0_f64).prop_map(|(base, factor)| Backoff::Exponential { base, factor }),
-        (ms(1..10_000), 1.0..4.0_f64).prop_map(|(base, factor)| Backoff::Stepped { base, factor, unit: Duration::from_millis(1) }),
+        (ms(1..10_000), 1.0..4.0_f64).prop_map(|(base, factor)| Backoff::Stepped {
+            base,
+            factor,
+            unit: Duration::from_millis(1)
+        }),
         (ms(1..10_000), 0..3_u32, 1.0..5.0_f64).prop_map(|(base, offset, power)| Backoff::Polynomial { base, offset, power }),
         ms(1..10_000).prop_map(|base| Backoff::Fibonacci { base }),
         proptest::collection::vec(ms(0..10_000), 1..6).prop_map(|mut delays| {
@@ -440,8 +479,11 @@ fn any_backoff() -> impl Strategy<Value = Backoff> {
 }
 
 fn any_row() -> impl Strategy<Value = Row> {
-    (0.0..=1.0_f64, 0.0..=1.0_f64, 0..2000_u64, 0..100_u64)
-        .prop_map(|(p, wide, w0, w1)| Row { w0: Duration::from_millis(w0), w1: Duration::from_millis(w1), ..Row::of(p, p + wide) })
+    (0.0..=1.0_f64, 0.0..=1.0_f64, 0..2000_u64, 0..100_u64).prop_map(|(p, wide, w0, w1)| Row {
+        w0: Duration::from_millis(w0),
+        w1: Duration::from_millis(w1),
+        ..Row::of(p, p + wide)
+    })
 }
 
 fn any_jitter() -> impl Strategy<Value = Jitter> {

@@ -162,5 +162,9 @@ listed!(Statuses, { "type": "integer", "minimum": 400, "maximum": 599 });
 
 /// The place of a part of a text in quotes, as near as can be told: in a text with escapes, the whole.
 pub(super) fn within(place: &Place, text: &str, part: &std::ops::Range<usize>) -> Place {
-    if place.len() == text.len() + 2 { place.start + 1 + part.start..(place.start + 1 + part.end).max(place.start + 2 + part.start) } else { place.clone() }
+    if place.len() == text.len() + 2 {
+        place.start + 1 + part.start..(place.start + 1 + part.end).max(place.start + 2 + part.start)
+    } else {
+        place.clone()
+    }
 }

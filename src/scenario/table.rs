@@ -203,7 +203,9 @@ fn unknown(key: &Spanned<Cow<'_, str>>, near: Option<&str>, title: &str, known: 
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
         // A table of many keys has a reference; a list of them all would bury the message.
-        None if known.len() > 24 => format!("{title} takes {} and more: `simq schema` and the reference have them all", listed(&known[..12])),
+        None if known.len() > 24 => {
+            format!("{title} takes {} and more: `simq schema` and the reference have them all", listed(&known[..12]))
+        }
         None => format!("{title} takes {}", listed(known)),
     };
     Problem::new(&key.span(), format!("{title} has no key `{}`", key.get_ref())).help(help)

@@ -254,8 +254,14 @@ fn settle_all(worker: &mut Worker) -> Vec<Duration> {
 
 #[test]
 fn an_open_breaker_holds_claimed_attempts_and_spends_no_retry() {
-    let breaker =
-        Breaker { trip: Trip::Consecutive { failures: 1 }, open: 1000 * MS, jitter: 0.0, probes: 1, on: vec![], scope: Scope::Worker };
+    let breaker = Breaker {
+        trip: Trip::Consecutive { failures: 1 },
+        open: 1000 * MS,
+        jitter: 0.0,
+        probes: 1,
+        on: vec![],
+        scope: Scope::Worker,
+    };
     let mut worker = with_policy(3, Wait::Due { at_most: 60_000 * MS }, Policy { breaker: Some(breaker), ..exponential() });
     tell(&mut worker, 0, Event::Started);
     tell(&mut worker, 0, claims(1..2, None));

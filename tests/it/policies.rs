@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use simq::policy::{Policy, preset};
+use simq::scenario::NamedPolicy;
+
+use super::herd;
 
 fn simq(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_simq")).args(args).current_dir(root()).output().unwrap()
@@ -56,11 +60,17 @@ fn a_policy_is_shown_with_its_source_and_a_picture() {
 #[test]
 fn json_has_the_cells_in_seconds() {
     let shown = json(&["policies", "show", "river", "--attempts", "10", "--json"]);
-    assert_eq!((&shown["name"], &shown["retries"], &shown["source"]), (&"river".into(), &24.into(), &"internal/retrypolicy/default.go".into()));
+    assert_eq!(
+        (&shown["name"], &shown["retries"], &shown["source"]),
+        (&"river".into(), &24.into(), &"internal/retrypolicy/default.go".into())
+    );
     let cells = shown["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 10);
     let first = &cells[1];
-    assert_eq!((&first["n"], &first["low_open"], &first["high_open"], &first["grain"]), (&2.into(), &false.into(), &true.into(), &0.0.into()));
+    assert_eq!(
+        (&first["n"], &first["low_open"], &first["high_open"], &first["grain"]),
+        (&2.into(), &false.into(), &true.into(), &0.0.into())
+    );
     for (key, told) in [("low", 14.4), ("high", 17.6), ("mean", 16.0)] {
         assert!((first[key].as_f64().unwrap() - told).abs() < 1e-6, "{first}");
     }
@@ -82,7 +92,10 @@ fn policies_stand_beside_each_other() {
 #[test]
 fn an_unknown_name_meets_the_one_that_was_meant() {
     assert_eq!(refused(&["policies", "show", "sidekik"]), "error: there is no policy `sidekik`: did you mean `sidekiq`?\n");
-    assert_eq!(refused(&["policies", "compare", "oban", "elephants"]), "error: there is no policy `elephants`: `simq policies` lists all\n");
+    assert_eq!(
+        refused(&["policies", "compare", "oban", "elephants"]),
+        "error: there is no policy `elephants`: `simq policies` lists all\n"
+    );
     assert!(refused(&["policies", "show", "river", "--attempts", "0"]).contains("--attempts"));
     assert!(refused(&["policies", "show"]).contains("NAME"));
     assert!(refused(&["policies", "compare"]).contains("NAME"));
@@ -94,7 +107,10 @@ fn a_scenarios_policies_are_shown_as_well() {
     assert_eq!((&shown["system"], &shown["cells"][0]["high"]), (&"outage".into(), &1.0.into()));
     let list = text(&["policies", "--scenario", "scenarios/outage.toml"]);
     assert!(list.contains("\n  exponential ") && !list.contains("sidekiq"), "{list}");
-    assert!(json(&["policies", "show", "river", "--scenario", "scenarios/outage.toml", "--json"])["retries"] == 24, "a preset, too");
+    assert!(
+        json(&["policies", "show", "river", "--scenario", "scenarios/outage.toml", "--json"])["retries"] == 24,
+        "a preset, too"
+    );
 }
 
 #[test]
@@ -110,7 +126,8 @@ fn a_picture_is_written_as_png() {
 #[test]
 fn a_reader_who_has_seen_enough_is_no_error() {
     for args in [&["policies"][..], &["policies", "show", "sidekiq"], &["policies", "compare", "oban", "river"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_simq")).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            Command::new(env!("CARGO_BIN_EXE_simq")).args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -135,7 +152,11 @@ fn t06_what_a_file_says_of_chance_and_caps_is_what_a_run_gets() {
         ("kind = 'exponential'\nbase = '4s'\njitter = 'decorrelated'", 4.0, 12.0),
         ("kind = 'exponential'\nbase = '1s'\njitter = 'timeline'", 0.0, 1.377_183),
         ("kind = 'expression'\nbase = '4s'\ncap = '6s'\ndelay = 'min(cap, base * 2^n) * uniform(0.5, 1)'", 3.0, 6.0),
-        ("kind = 'exponential'\nbase = '4s'\ncap = '5s'\njitter = 'between'\njitter_low = 1\njitter_high = 2\norder = 'cap-last'", 4.0, 5.0),
+        (
+            "kind = 'exponential'\nbase = '4s'\ncap = '5s'\njitter = 'between'\njitter_low = 1\njitter_high = 2\norder = 'cap-last'",
+            4.0,
+            5.0,
+        ),
         ("preset = 'river'\nbase = '2s'", 1.8, 2.2),
         ("preset = 'sidekiq'\ntime_scale = 1\nplus = '1s'", 1000.0, 10_000.0),
     ] {
@@ -147,4 +168,20 @@ fn t06_what_a_file_says_of_chance_and_caps_is_what_a_run_gets() {
         assert!(near("low", low) && near("high", high), "{keys}: {cell}");
     }
     assert!(Path::new(env!("CARGO_BIN_EXE_simq")).exists());
+}
+
+/// T-08: a herd that failed together comes back together without jitter, and spread out with it.
+#[test]
+fn t08_a_synchronised_herd_peaks_without_jitter() {
+    let mut scenario = herd::scenario();
+    let policy = |name: &str| {
+        let policy = Policy { max_retries: Some(30), ..preset::find(name).unwrap().policy().scaled(0.01) };
+        NamedPolicy { name: name.into(), policy }
+    };
+    scenario.policies = vec![policy("delayed_job"), policy("river"), policy("dramatiq")];
+    let comparison = herd::compare(scenario);
+    let peaks: Vec<f64> =
+        comparison.runs.iter().map(|run| run.summary.recovery_peak.map_or(0.0, |peak| peak.calls as f64)).collect();
+    assert!(peaks[0] > 1.5 * peaks[2] && peaks[0] >= peaks[1], "delayed_job, river and dramatiq: {peaks:?}");
+    assert!(comparison.runs.iter().all(|run| run.summary.counts.exhausted == 0), "nothing is lost");
 }

@@ -14,7 +14,8 @@ use crate::report::{Delays, save_delays};
 pub(super) fn main(args: &args::Compare, file: Option<&Path>) -> anyhow::Result<Exit> {
     let named: Vec<super::Named> = args.names.iter().map(|name| super::find(name, file)).collect::<Result<_, _>>()?;
     let most = |facts: &Facts| facts.cells.len() as u32;
-    let attempts = args.attempts.unwrap_or_else(|| named.iter().map(|named| most(&Facts::of(named.clone(), None))).max().unwrap_or(10));
+    let attempts =
+        args.attempts.unwrap_or_else(|| named.iter().map(|named| most(&Facts::of(named.clone(), None))).max().unwrap_or(10));
     let all: Vec<Facts> = named.into_iter().map(|named| Facts::of(named, Some(attempts))).collect();
     if let Some(path) = &args.png {
         let bands: Vec<Delays> = all.iter().map(band).collect();

@@ -57,7 +57,9 @@ impl Facts {
     pub(super) fn cap(&self) -> String {
         match (self.named.policy.cap, self.named.policy.order) {
             (None, _) => "–".into(),
-            (Some(cap), Order::CapFirst) if self.named.policy.jitter.row().q > 1.0 => format!("{} (soft)", span(cap.as_secs_f64())),
+            (Some(cap), Order::CapFirst) if self.named.policy.jitter.row().q > 1.0 => {
+                format!("{} (soft)", span(cap.as_secs_f64()))
+            }
             (Some(cap), _) => span(cap.as_secs_f64()),
         }
     }
@@ -164,7 +166,10 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.chars().count()))));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.chars().count()))));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
@@ -176,7 +181,16 @@ mod tests {
 
     #[test]
     fn spans_read_at_a_glance() {
-        for (secs, text) in [(0.0, "0"), (1e-9, "1 ns"), (0.025, "25 ms"), (1.5, "1.5 s"), (22_026.466, "6.12 h"), (1_763_395.0, "20.4 d"), (60.0, "60 s"), (120.0, "2 min")] {
+        for (secs, text) in [
+            (0.0, "0"),
+            (1e-9, "1 ns"),
+            (0.025, "25 ms"),
+            (1.5, "1.5 s"),
+            (22_026.466, "6.12 h"),
+            (1_763_395.0, "20.4 d"),
+            (60.0, "60 s"),
+            (120.0, "2 min"),
+        ] {
             assert_eq!(span(secs), text);
         }
     }

@@ -36,7 +36,11 @@ pub(super) fn main(file: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
     }
     write!(out, "{}", columns(&rows))?;
     writeln!(out)?;
-    writeln!(out, "{} policies. spread: the widest interval of the first ten retries over its middle, from 0 (a herd stays together) to 2.", facts.len())?;
+    writeln!(
+        out,
+        "{} policies. spread: the widest interval of the first ten retries over its middle, from 0 (a herd stays together) to 2.",
+        facts.len()
+    )?;
     writeln!(out, "`simq policies show NAME` has each delay; in a scenario: [policy.NAME] with `preset = \"NAME\"`.")?;
     Ok(Exit::Done)
 }

@@ -52,7 +52,9 @@ fn t51_istio_retries_what_envoy_refuses() {
         let policy = crate::policy::preset::find(id).expect("a preset").policy();
         let mut guard = guards(1).remove(0);
         (0..100)
-            .filter(|job| matches!(guard.decide(&policy, at(1), JobId(*job), &memory(0), &Outcome::status(503)), Decision::Retry { .. }))
+            .filter(|job| {
+                matches!(guard.decide(&policy, at(1), JobId(*job), &memory(0), &Outcome::status(503)), Decision::Retry { .. })
+            })
             .count()
     };
     assert_eq!((retried("envoy"), retried("istio")), (3, 100));
@@ -102,13 +104,21 @@ fn kinds_of_failure_may_be_counted_apart() {
         guard.decide(&policy, at(0), JobId(1), &memory(retries - 1), &outcome)
     };
     let again = Decision::Retry { after: S };
-    assert_eq!([decide(Outcome::TimedOut), decide(Outcome::TimedOut), decide(Outcome::status(500)), decide(Outcome::status(500))], [again; 4]);
+    assert_eq!(
+        [decide(Outcome::TimedOut), decide(Outcome::TimedOut), decide(Outcome::status(500)), decide(Outcome::status(500))],
+        [again; 4]
+    );
     assert_eq!(decide(Outcome::status(500)), Decision::Discard(Why::Exhausted));
 }
 
 #[test]
 fn a_hint_may_begin_the_schedule_anew() {
-    let policy = Policy { retry_after: RetryAfter::Restart, backoff: Backoff::Linear { base: S, step: S }, max_retries: Some(9), ..constant() };
+    let policy = Policy {
+        retry_after: RetryAfter::Restart,
+        backoff: Backoff::Linear { base: S, step: S },
+        max_retries: Some(9),
+        ..constant()
+    };
     let mut guard = guards(1).remove(0);
     let mut decide = |retries, outcome| guard.decide(&policy, at(0), JobId(1), &memory(retries), &outcome);
     assert_eq!(decide(0, Outcome::status(503)), Decision::Retry { after: S });

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::policy::{
-    AtCap, Backoff, Budget, BudgetRule, Classes, ClockBase, Ends, First, Grain, Jitter, Order, Pattern, Policy, RetryAfter, Row, Scope, Tail,
+    AtCap, Backoff, Budget, BudgetRule, Classes, ClockBase, Ends, First, Grain, Jitter, Order, Pattern, Policy, RetryAfter, Row,
+    Scope, Tail,
 };
 
 /// No limit.
@@ -138,7 +139,7 @@ impl Policy {
         self
     }
 
-    pub(super) fn from_claim(mut self) -> Policy {
+    pub(super) fn since_claim(mut self) -> Policy {
         self.clock.base = ClockBase::Claim;
         self
     }

@@ -115,14 +115,16 @@ fn default_retries_and_their_total_are_what_the_source_says() {
 
 /// A figure with its unit, in seconds, and the unit.
 fn seconds(text: &str, other: &str) -> (f64, f64) {
-    let unit_of = |text: &str| -> f64 { match text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.') {
-        "d" => 86_400.0,
-        "h" => 3600.0,
-        "min" => 60.0,
-        "s" => 1.0,
-        "ms" => 0.001,
-        _ => 0.0,
-    } };
+    let unit_of = |text: &str| -> f64 {
+        match text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.') {
+            "d" => 86_400.0,
+            "h" => 3600.0,
+            "min" => 60.0,
+            "s" => 1.0,
+            "ms" => 0.001,
+            _ => 0.0,
+        }
+    };
     let unit = if unit_of(text) > 0.0 { unit_of(text) } else { unit_of(other).max(1e-3) };
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     (digits.parse::<f64>().expect("a number") * unit, unit)
@@ -241,7 +243,10 @@ fn far_cells_are_what_the_source_says() {
     for id in ["stripe-python", "stripe-node", "stripe-go"] {
         assert_eq!(ends(id, 1), (0.5, 0.5), "exactly half a second in every client");
     }
-    assert_eq!((ends("kombu.retry_over_time", 15).0, ends("kombu.retry_over_time", 16).0, ends("kombu.retry_over_time", 17).0), (30.0, 32.0, 32.0));
+    assert_eq!(
+        (ends("kombu.retry_over_time", 15).0, ends("kombu.retry_over_time", 16).0, ends("kombu.retry_over_time", 17).0),
+        (30.0, 32.0, 32.0)
+    );
 }
 
 #[test]
@@ -270,7 +275,8 @@ fn rq_reads_its_list_from_the_end() {
 
 #[test]
 fn names_are_unique_and_the_nearest_is_found() {
-    let mut names: Vec<String> = all().flat_map(|preset| preset.aliases.iter().chain([&preset.id])).map(|id| id.to_lowercase()).collect();
+    let mut names: Vec<String> =
+        all().flat_map(|preset| preset.aliases.iter().chain([&preset.id])).map(|id| id.to_lowercase()).collect();
     names.sort();
     let twice: Vec<&String> = names.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
     assert!(twice.is_empty(), "two presets of one name: {twice:?}");

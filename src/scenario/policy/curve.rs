@@ -84,7 +84,11 @@ fn cap(raw: &Policy, policy: &mut policy::Policy, check: &mut Check<'_>) {
     }
 }
 
-fn below(cap: Option<(Duration, &super::super::table::Place)>, base: Option<(Duration, &super::super::table::Place)>, check: &mut Check<'_>) {
+fn below(
+    cap: Option<(Duration, &super::super::table::Place)>,
+    base: Option<(Duration, &super::super::table::Place)>,
+    check: &mut Check<'_>,
+) {
     let (Some((cap, cap_place)), Some((base, base_place))) = (cap, base) else { return };
     if cap < base {
         let problem = Problem::new(cap_place, format!("`cap` ({}) is below `base` ({})", show(cap), show(base)))
@@ -204,7 +208,7 @@ fn formula(section: &Section<Policy>, check: &mut Check<'_>) -> Option<Backoff> 
     };
     let settings = ExpressionSettings { base: raw.base.value().map(|base| base.0), cap: raw.cap.value().map(|cap| cap.0) };
     match Expression::parse(&text, settings) {
-        Ok(delay) => Some(Backoff::Expression { delay }),
+        Ok(delay) => Some(Backoff::Expression { delay: Box::new(delay) }),
         Err(fault) => {
             check.report(Problem::new(&within(&delay.place, &text, &fault.at), fault.message).help(fault.help));
             None

@@ -78,11 +78,15 @@ fn jitter(section: &Section<Policy>, check: &mut Check<'_>) -> Option<Jitter> {
         Chance::Upward => share(section, check).map(|share| Jitter::Row(Row::of(1.0, 1.0 + share))),
         Chance::Downward => share(section, check).map(|share| Jitter::Row(Row::of(1.0 - share, 1.0))),
         Chance::Between => {
-            let (low, high) = (raw.jitter_low.need("jitter_low", header, check.problems), raw.jitter_high.need("jitter_high", header, check.problems));
+            let (low, high) = (
+                raw.jitter_low.need("jitter_low", header, check.problems),
+                raw.jitter_high.need("jitter_high", header, check.problems),
+            );
             let (low, high) = (low?, high?);
             if low.value.0 >= high.value.0 {
                 let message = format!("`jitter_low` ({}) is not below `jitter_high` ({})", low.value.0, high.value.0);
-                let problem = Problem::new(&low.place, message).label(&low.place, "the least factor").label(&high.place, "the greatest");
+                let problem =
+                    Problem::new(&low.place, message).label(&low.place, "the least factor").label(&high.place, "the greatest");
                 check.report(problem.help("write the smaller factor as `jitter_low`, such as 0.8 and 1.3"));
             }
             Some(Jitter::Row(Row::of(low.value.0, high.value.0)))
@@ -116,7 +120,8 @@ fn something_to_randomise(raw: &Policy, policy: &policy::Policy, check: &mut Che
             .help("write `jitter = \"additive\"` with a `jitter_spread`, or a `kind` that waits");
         check.report(problem);
     }
-    let zero_base = raw.base.given().filter(|base| base.value.0 == Duration::ZERO && matches!(policy.backoff, Backoff::Linear { .. }));
+    let zero_base =
+        raw.base.given().filter(|base| base.value.0 == Duration::ZERO && matches!(policy.backoff, Backoff::Linear { .. }));
     if let Some(base) = zero_base.filter(|_| jitter.value == Chance::Decorrelated) {
         let problem = Problem::new(&base.place, "decorrelated jitter grows from `base`, which is zero")
             .label(&jitter.place, "three times the last delay at most")
@@ -129,7 +134,8 @@ fn something_to_randomise(raw: &Policy, policy: &policy::Policy, check: &mut Che
 fn at_cap(section: &Section<Policy>, policy: &mut policy::Policy, check: &mut Check<'_>) {
     let (raw, header) = (&section.raw, &section.header);
     let Some(place) = header.key("at_cap_low").or(header.key("at_cap_high")) else { return };
-    let (low, high) = (raw.at_cap_low.need("at_cap_low", header, check.problems), raw.at_cap_high.need("at_cap_high", header, check.problems));
+    let (low, high) =
+        (raw.at_cap_low.need("at_cap_low", header, check.problems), raw.at_cap_high.need("at_cap_high", header, check.problems));
     let (Some(low), Some(high)) = (low, high) else { return };
     if low.value.0 > high.value.0 {
         let message = format!("`at_cap_low` ({}) is above `at_cap_high` ({})", low.value.0, high.value.0);
@@ -140,7 +146,9 @@ fn at_cap(section: &Section<Policy>, policy: &mut policy::Policy, check: &mut Ch
         check.report(problem.help("add `cap = \"60s\"`, for example"));
     }
     if !policy.jitter.is_stateless() {
-        check.report(Problem::new(place, "this jitter has no other factors at the cap").help("leave `at_cap_low` and `at_cap_high` out"));
+        check.report(
+            Problem::new(place, "this jitter has no other factors at the cap").help("leave `at_cap_low` and `at_cap_high` out"),
+        );
     }
     let at_cap = Some(AtCap { p: low.value.0, q: high.value.0, drawn: false });
     policy.jitter = Jitter::Row(Row { at_cap, ..policy.jitter.row() });

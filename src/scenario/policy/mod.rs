@@ -3,10 +3,15 @@
 //! A policy begins as a preset, or as nothing with a curve; then each part of the table that was given takes its place. The parts
 //! are checked one by one, each in a file: what a key means depends on no other part.
 
+mod choices;
 mod curve;
 mod jitter;
 mod rest;
 mod state;
+
+use choices::{
+    BreakerKind, BudgetKind, Chance, Charge, Clock, CountBy, Curve, First, GrainEnds, Heed, Order, RateKind, Rest, Scope,
+};
 
 use super::NamedPolicy;
 use super::amount::{Amount, Delay, Multiple, Patterns, Scale, Statuses, Waits};
@@ -14,7 +19,6 @@ use super::error::Problem;
 use super::file::Check;
 use super::table::{At, Field, Named, Section, table};
 use super::value::{Count, Factor, Flag, Length, NAME_HELP, Offset, Rate, Share, Text, is_name};
-use super::words::words;
 use crate::policy::{self, Kind, preset};
 
 table! {
@@ -244,151 +248,6 @@ table! {
     }
 }
 
-words! {
-    /// The curve.
-    Curve {
-        None = "none",
-        Constant = "constant",
-        Linear = "linear",
-        Exponential = "exponential",
-        Polynomial = "polynomial",
-        Fibonacci = "fibonacci",
-        List = "list",
-        Sum = "sum",
-        Expression = "expression",
-    }
-}
-
-words! {
-    /// Where a list is too short.
-    Rest {
-        Last = "last",
-        First = "first",
-        Stop = "stop",
-    }
-}
-
-words! {
-    /// What a retry counts for.
-    CountBy {
-        Job = "job",
-        Failure = "failure",
-    }
-}
-
-words! {
-    /// The first retry.
-    First {
-        Scheduled = "scheduled",
-        Free = "free",
-        Exact = "exact",
-    }
-}
-
-words! {
-    /// The order of cap and jitter.
-    Order {
-        CapFirst = "cap-first",
-        CapLast = "cap-last",
-        CapBoth = "cap-both",
-        Clip = "clip",
-    }
-}
-
-words! {
-    /// How a wait is randomised.
-    Chance {
-        None = "none",
-        Full = "full",
-        Equal = "equal",
-        Proportional = "proportional",
-        Upward = "upward",
-        Downward = "downward",
-        Between = "between",
-        Additive = "additive",
-        Growing = "growing",
-        Decorrelated = "decorrelated",
-        Timeline = "timeline",
-    }
-}
-
-words! {
-    /// What rounding does to the upper end.
-    GrainEnds {
-        Down = "down",
-        Both = "both",
-    }
-}
-
-words! {
-    /// What a delay counts from.
-    Clock {
-        Failure = "failure",
-        Claim = "claim",
-    }
-}
-
-words! {
-    /// What a Retry-After does.
-    Heed {
-        Ignore = "ignore",
-        AtLeast = "at-least",
-        Replace = "replace",
-        Within = "within",
-        Between = "between",
-        GiveUpAbove = "give-up-above",
-        Spread = "spread",
-        Restart = "restart",
-    }
-}
-
-words! {
-    /// The rule of a budget.
-    BudgetKind {
-        None = "none",
-        Tokens = "tokens",
-        Ratio = "ratio",
-        Concurrent = "concurrent",
-        Bucket = "bucket",
-    }
-}
-
-words! {
-    /// What pays.
-    Charge {
-        Retry = "retry",
-        Failure = "failure",
-    }
-}
-
-words! {
-    /// What opens a breaker.
-    BreakerKind {
-        None = "none",
-        Consecutive = "consecutive",
-        Ratio = "ratio",
-    }
-}
-
-words! {
-    /// The rule of a rate.
-    RateKind {
-        None = "none",
-        Fixed = "fixed",
-        Adaptive = "adaptive",
-    }
-}
-
-words! {
-    /// Who shares a piece of state.
-    Scope {
-        Job = "job",
-        Worker = "worker",
-        Process = "process",
-        Shared = "shared",
-    }
-}
-
 /// The policies in the order of the file, in the scenario's time where they have none of their own.
 pub(super) fn check(policies: &At<Named<Policy>>, scale: f64, check: &mut Check<'_>) -> Vec<NamedPolicy> {
     let named = &policies.value.0;
@@ -430,7 +289,9 @@ fn begin(section: &Section<Policy>, check: &mut Check<'_>) -> policy::Policy {
     match preset::find(&name.value.0) {
         Some(preset) => preset.policy(),
         None => {
-            check.report(Problem::new(&name.place, format!("there is no preset {:?}", name.value.0)).help(unknown_preset(&name.value.0)));
+            check.report(
+                Problem::new(&name.place, format!("there is no preset {:?}", name.value.0)).help(unknown_preset(&name.value.0)),
+            );
             blank
         }
     }

@@ -26,8 +26,20 @@ fn scope(field: &Field<Scope>) -> policy::Scope {
 }
 
 const BUDGET: [&str; 14] = [
-    "budget_max", "budget_cost", "budget_timeout_cost", "budget_throttled_cost", "budget_refill", "budget_refund", "budget_threshold",
-    "budget_charge", "budget_share", "budget_floor", "budget_window", "budget_most", "budget_rate", "budget_burst",
+    "budget_max",
+    "budget_cost",
+    "budget_timeout_cost",
+    "budget_throttled_cost",
+    "budget_refill",
+    "budget_refund",
+    "budget_threshold",
+    "budget_charge",
+    "budget_share",
+    "budget_floor",
+    "budget_window",
+    "budget_most",
+    "budget_rate",
+    "budget_burst",
 ];
 
 fn budget(section: &Section<Policy>, policy: &mut policy::Policy, check: &mut Check<'_>) {
@@ -64,10 +76,9 @@ fn budget_rule(section: &Section<Policy>, kind: BudgetKind, check: &mut Check<'_
             floor: raw.budget_floor.value().map_or(0.0, |floor| floor.0),
             window: raw.budget_window.or(Length(Duration::from_secs(10))).0,
         },
-        BudgetKind::Concurrent => BudgetRule::Concurrent {
-            most: raw.budget_most.or(Count(3)).0 as u32,
-            share: raw.budget_share.or(Share(0.0)).0,
-        },
+        BudgetKind::Concurrent => {
+            BudgetRule::Concurrent { most: raw.budget_most.or(Count(3)).0 as u32, share: raw.budget_share.or(Share(0.0)).0 }
+        }
         BudgetKind::Bucket => BudgetRule::Bucket {
             rate: raw.budget_rate.need("budget_rate", header, check.problems)?.value.0,
             burst: raw.budget_burst.or(Count(100)).0 as u32,
@@ -95,7 +106,14 @@ fn tokens(raw: &Policy, check: &mut Check<'_>) -> BudgetRule {
 }
 
 const BREAKER: [&str; 8] = [
-    "breaker_failures", "breaker_share", "breaker_window", "breaker_least", "breaker_open", "breaker_jitter", "breaker_probes", "breaker_on",
+    "breaker_failures",
+    "breaker_share",
+    "breaker_window",
+    "breaker_least",
+    "breaker_open",
+    "breaker_jitter",
+    "breaker_probes",
+    "breaker_on",
 ];
 
 fn breaker(section: &Section<Policy>, policy: &mut policy::Policy, check: &mut Check<'_>) {
@@ -164,10 +182,10 @@ fn rate(section: &Section<Policy>, policy: &mut policy::Policy, check: &mut Chec
     let rule = match kind {
         RateKind::None => None,
         RateKind::Adaptive => Some(RateRule::Adaptive { second: Duration::from_secs(1) }),
-        RateKind::Fixed => raw.rate_limit.need("rate_limit", &section.header, check.problems).map(|limit| RateRule::Fixed {
-            rate: limit.value.0,
-            burst: raw.rate_burst.or(Count(1)).0 as u32,
-        }),
+        RateKind::Fixed => raw
+            .rate_limit
+            .need("rate_limit", &section.header, check.problems)
+            .map(|limit| RateRule::Fixed { rate: limit.value.0, burst: raw.rate_burst.or(Count(1)).0 as u32 }),
     };
     policy.rate = rule.map(|rule| Rate { rule, scope: scope(&raw.rate_scope) });
 }
