@@ -134,7 +134,7 @@ fn span(policy: &Policy, n: u32) -> Span {
         plain => match &policy.backoff {
             Backoff::Expression { delay } => {
                 let (low, high) = delay.corners(Question { n, retries: most, last: None });
-                let pads = |x: f64| (x + float(policy.plus) - float(policy.minus)).max(0.0);
+                let pads = |x: f64| policy.padded(x);
                 between(policy, plain_span(policy, pads(low), &plain.row(), n), plain_span(policy, pads(high), &plain.row(), n))
             }
             _ => plain_span(policy, policy.curve(n, most, 1.0), &plain.row(), n),

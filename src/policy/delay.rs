@@ -93,7 +93,13 @@ impl Policy {
     /// The curve with its pads, before the cap, in nanoseconds; `frozen` is a factor on the curve alone.
     pub(super) fn curve(&self, n: u32, most: u32, frozen: f64) -> f64 {
         let counted = self.counter.value(n, most);
-        (self.backoff.nanos(counted, most) * frozen + float(self.plus) - float(self.minus)).max(0.0)
+        self.padded(self.backoff.nanos(counted, most) * frozen)
+    }
+
+    /// Plus and minus, and an end far beyond the longest delay: an infinite wait times nothing would be no number.
+    pub(super) fn padded(&self, x: f64) -> f64 {
+        const FAR: f64 = 1e30;
+        (x + float(self.plus) - float(self.minus)).max(0.0).min(FAR)
     }
 
     fn drawn(&self, turn: Turn, draw: &mut Draw) -> f64 {
@@ -125,7 +131,7 @@ impl Policy {
                 let x = match &self.backoff {
                     Backoff::Expression { delay } => {
                         let question = Question { n: turn.n, retries: turn.most, last: turn.last };
-                        (delay.nanos(question, draw) + float(self.plus) - float(self.minus)).max(0.0)
+                        self.padded(delay.nanos(question, draw))
                     }
                     _ => self.curve(turn.n, turn.most, 1.0),
                 };

@@ -143,6 +143,7 @@ fn sampled(policy: &Policy, cells: &[Cell], n: u32, grain: f64) -> Sampled {
     let here = &cells[n as usize - 1];
     let before = n.checked_sub(2).map(|i| &cells[i as usize]);
     let lasts: Vec<Option<Duration>> = match before {
+        Some(_) if policy.jitter.is_stateless() => vec![None],
         Some(before) => vec![Some(Duration::from_secs_f64(before.low)), Some(Duration::from_secs_f64(before.high))],
         None => vec![None],
     };
@@ -151,6 +152,8 @@ fn sampled(policy: &Policy, cells: &[Cell], n: u32, grain: f64) -> Sampled {
     let jobs = match policy.jitter {
         _ if here.low == here.high => 3,
         Jitter::Timeline | Jitter::Frozen { .. } => 4000,
+        // Most of it is on the cap.
+        _ if here.on_cap > 0.5 => 4000,
         _ => 500,
     };
     for job in 0..jobs {
