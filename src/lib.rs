@@ -73,3 +73,5 @@ pub mod report;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+mod nearest;

@@ -33,6 +33,8 @@ pub enum Stream {
     Phase = 6,
     /// The order in which policies run in a repetition.
     Order = 7,
+    /// How much longer a circuit breaker stays open.
+    Breaker = 8,
     /// Whether a fault strikes a call.
     Strike = 20,
     /// Whether a job is marked by a permanent fault; the attempt is no part of the key.
@@ -78,6 +80,23 @@ impl Draw {
         if high > low { low + self.unit() * (high - low) } else { low }
     }
 
+    /// The draw that another attempt of the same job met, or will meet: a key can be asked again, so a policy that builds on
+    /// earlier luck needs nobody to remember it.
+    pub fn sibling(&self, attempt: u32) -> Draw {
+        let mut key = self.0.get_seed();
+        key[24..28].copy_from_slice(&attempt.to_le_bytes());
+        Draw(ChaCha8Rng::from_seed(key))
+    }
+
+    /// The draw that *every* job meets at this attempt: what a generator that is copied into each request, or a list drawn once,
+    /// comes to. There to show that fault, not to use it.
+    pub fn common(&self, attempt: u32) -> Draw {
+        let mut key = self.0.get_seed();
+        key[16..24].fill(0);
+        key[24..28].copy_from_slice(&attempt.to_le_bytes());
+        Draw(ChaCha8Rng::from_seed(key))
+    }
+
     /// Whether an event of this probability happens.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.unit() < probability
@@ -117,6 +136,15 @@ mod tests {
         ] {
             assert_ne!(first, other);
         }
+    }
+
+    #[test]
+    fn a_sibling_is_the_same_draw_as_if_asked_for_directly() {
+        let here = Seed(7).draw(Stream::Jitter, JobId(3), 5);
+        assert_eq!(here.sibling(2).unit(), Seed(7).draw(Stream::Jitter, JobId(3), 2).unit());
+        let there = Seed(7).draw(Stream::Jitter, JobId(4), 5);
+        assert_eq!(here.common(1).unit(), there.common(1).unit());
+        assert_ne!(here.common(1).unit(), here.common(2).unit());
     }
 
     #[test]

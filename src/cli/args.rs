@@ -26,6 +26,8 @@ pub(super) enum Command {
     Validate(Validate),
     /// Print the JSON schema of scenario files, for editors
     Schema,
+    /// List the retry policies that real systems ship, show one delay by delay, or compare several
+    Policies(Policies),
     /// Start a throwaway Postgres and keep it until interrupted, or for the length of a command
     Postgres(Postgres),
     /// Own a throwaway Postgres for a parent process (internal)
@@ -102,6 +104,58 @@ pub(super) struct Validate {
     /// The scenario files
     #[arg(required = true, value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = false)]
+pub(super) struct Policies {
+    /// The policies of this scenario, before the presets
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(super) scenario: Option<PathBuf>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(subcommand)]
+    pub(super) command: Option<PoliciesCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PoliciesCommand {
+    /// Show a policy: the delay after each attempt, its mean and the time so far
+    Show(Show),
+    /// Lay policies beside each other
+    Compare(Compare),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Show {
+    /// The policy's name, as `simq policies` lists it
+    pub(super) name: String,
+    /// Show the delays after so many attempts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) attempts: Option<u32>,
+    /// Print JSON, delays in seconds
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Draw it into this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) png: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Compare {
+    /// The policies' names
+    #[arg(required = true, num_args = 1..=12, value_name = "NAME")]
+    pub(super) names: Vec<String>,
+    /// Show the delays after so many attempts
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) attempts: Option<u32>,
+    /// Print JSON, delays in seconds
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Draw them into this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) png: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

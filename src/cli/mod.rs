@@ -4,6 +4,7 @@ mod args;
 mod database;
 mod exit;
 mod mock;
+mod policies;
 mod postgres;
 mod progress;
 mod run;
@@ -25,6 +26,7 @@ pub fn main() -> ExitCode {
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),
+        args::Command::Policies(args) => policies::main(args),
         args::Command::Postgres(args) => postgres::main(args),
         args::Command::PostgresGuard => postgres::guard(),
     };

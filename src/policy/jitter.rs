@@ -1,11 +1,22 @@
-//! Chance on top of the curve, so that jobs which failed together do not come back together.
+//! How chance plays on a wait.
+//!
+//! Every jitter without a memory is two factors and a width: `x · U[p, q) + U · (w₀ + w₁ · n)`. The names people use are rows
+//! of that table, and [`Jitter::row`] has them all. Five kinds are not rows, because they build on earlier draws or on a
+//! fault that is worth showing.
+//!
+//! ```text
+//!              p      q      w                                  p      q      w
+//! none         1      1      0            upward s              1      1+s    0
+//! full         0      1      0            downward s            1−s    1      0
+//! equal        ½      1      0            additive w            1      1      w
+//! proportional 1−s    1+s    0            growing w             1      1      w·n
+//! ```
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::rng::Draw;
-use crate::time::{nanos, seconds};
+use super::backoff::{float, scaled};
 
 /// How a wait is randomised. `backoff` below is the curve's value for this retry after its cap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,106 +44,170 @@ pub enum Jitter {
         /// The width.
         spread: Duration,
     },
-    /// Decorrelated jitter: `min(cap, U[base, 3 · last))`, where `last` is the delay before this attempt, `base` at first.
-    /// Grows by the draws themselves, so the curve's factor plays no part.
+    /// Any row of the table.
+    Row(Row),
+    /// Decorrelated jitter: `U[base, 3 · last)`, where `last` is the delay before this attempt, `base` at first. Grows by the
+    /// draws themselves, so the curve's factor plays no part.
     ///
     /// Source: as for [`Jitter::Full`], its `Decorr`.
-    Decorrelated,
+    Decorrelated {
+        /// The cap bounds the draw (Polly.Contrib). Otherwise it cuts what was drawn, and mass gathers on it (the article).
+        bound: bool,
+        /// Draws from `[last, 3 · last)`: it never falls again (Finagle).
+        rising: bool,
+    },
+    /// A point drawn uniformly per step of the line of elapsed time, `F(t) = 2^t · tanh(√(4t))`: the delay is
+    /// `base / 1.4 · (F(n − 1 + U) − F(n − 2 + U'))`, where U' is the draw before. No two delays in a row are independent.
+    ///
+    /// Source: Polly 8.7, `src/Polly.Core/Retry/RetryHelper.cs`.
+    Timeline,
+    /// `last · 2^(n − 1) · U`: each draw is built on the draw before, so it outgrows any exponential until the cap holds it.
+    ///
+    /// Source: Finagle 24.5, `Backoff.scala`, `ExponentialJittered`.
+    Compounding,
+    /// Up to `share` on top, of whole seconds and of the rest apart, the whole seconds cut: a wait of 1 s gets none.
+    ///
+    /// Source: tower 0.5.3, `tower/src/retry/backoff.rs`; linkerd2-proxy, `linkerd/exp-backoff/src/lib.rs`.
+    Split {
+        /// The share, 0 to 1.
+        share: f64,
+        /// What a whole second is; a scaled time has another.
+        second: Duration,
+        /// Every job meets the same draw, as where a generator is cloned into each request (tower).
+        cloned: bool,
+    },
+    /// The curve's value before [`plus`](super::Policy::plus) times a draw from `[low, high)` that is made once for all jobs, to
+    /// the thousandth; then `row` plays on what came of it.
+    ///
+    /// Source: MassTransit 8.5, `RetryPolicies/ExponentialRetryPolicy.cs`.
+    Frozen {
+        /// The least factor.
+        low: f64,
+        /// The factor that is not reached.
+        high: f64,
+        /// What plays on each use.
+        row: Row,
+    },
+    /// The draws of all retries are made at the start and sorted; retry n takes the n-th.
+    ///
+    /// Source: node-retry 0.13, `lib/retry.js`, with `randomize`.
+    Sorted {
+        /// What each is drawn by.
+        row: Row,
+    },
+}
+
+/// A jitter without a memory: `x · U[p, q) + U · (w₀ + w₁ · n)`, one draw for both.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The least factor.
+    pub p: f64,
+    /// The greatest factor, not below `p`.
+    pub q: f64,
+    /// A width that does not grow.
+    pub w0: Duration,
+    /// A width that grows with each retry.
+    pub w1: Duration,
+    /// Whether the upper end itself may be drawn. Says what a source says; in 53 bits it makes no difference.
+    pub closed: bool,
+    /// Other factors at the cap.
+    pub at_cap: Option<AtCap>,
+}
+
+/// What becomes of jitter at the cap.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AtCap {
+    /// The least factor on the cap.
+    pub p: f64,
+    /// The greatest.
+    pub q: f64,
+    /// It is the drawn delay that must exceed the cap (Dramatiq), not the curve (AWS SDK for Go v2).
+    pub drawn: bool,
+}
+
+impl Row {
+    /// No jitter.
+    pub const NONE: Row = Row::of(1.0, 1.0);
+
+    /// Two factors, upper end open.
+    pub const fn of(p: f64, q: f64) -> Row {
+        Row { p, q, w0: Duration::ZERO, w1: Duration::ZERO, closed: false, at_cap: None }
+    }
+
+    /// The ends of what can be drawn for a wait of `x` nanoseconds before retry `n`.
+    pub(super) fn ends(&self, x: f64, n: u32) -> (f64, f64) {
+        (x * self.p, x * self.q + float(self.w0) + float(self.w1) * f64::from(n))
+    }
+
+    fn scaled(self, factor: f64) -> Row {
+        Row { w0: scaled(self.w0, factor), w1: scaled(self.w1, factor), ..self }
+    }
 }
 
 impl Jitter {
-    /// The delay for a wait of `backoff`.
-    pub(super) fn apply(
-        &self,
-        backoff: Duration,
-        last: Option<Duration>,
-        base: Duration,
-        cap: Option<Duration>,
-        draw: &mut Draw,
-    ) -> Duration {
+    /// The row that it is, or that plays last.
+    pub fn row(&self) -> Row {
         match *self {
-            Jitter::None => backoff,
-            Jitter::Full => scaled(backoff, draw.unit()),
-            Jitter::Equal => scaled(backoff, 0.5 + 0.5 * draw.unit()),
-            Jitter::Proportional { share } => scaled(backoff, draw.between(1.0 - share, 1.0 + share)),
-            Jitter::Additive { spread } => backoff.saturating_add(scaled(spread, draw.unit())),
-            Jitter::Decorrelated => {
-                let high = last.unwrap_or(base).max(base).as_secs_f64() * 3.0;
-                let drawn = seconds(draw.between(base.as_secs_f64(), high));
-                cap.map_or(drawn, |cap| drawn.min(cap))
+            Jitter::Full => Row::of(0.0, 1.0),
+            Jitter::Equal => Row::of(0.5, 1.0),
+            Jitter::Proportional { share } => Row::of(1.0 - share, 1.0 + share),
+            Jitter::Additive { spread } => Row { w0: spread, ..Row::NONE },
+            Jitter::Row(row) | Jitter::Frozen { row, .. } | Jitter::Sorted { row } => row,
+            Jitter::Split { share, .. } => Row::of(1.0, 1.0 + share),
+            Jitter::None | Jitter::Decorrelated { .. } | Jitter::Timeline | Jitter::Compounding => Row::NONE,
+        }
+    }
+
+    /// Whether a delay depends on nothing but the retry's number and one draw of its own.
+    pub fn is_stateless(&self) -> bool {
+        !matches!(
+            self,
+            Jitter::Decorrelated { .. } | Jitter::Timeline | Jitter::Compounding | Jitter::Frozen { .. } | Jitter::Sorted { .. }
+        )
+    }
+
+    /// Its name, as in a list.
+    pub fn name(&self) -> String {
+        let row = match self {
+            Jitter::Decorrelated { bound: false, .. } => return "decorrelated".into(),
+            Jitter::Decorrelated { .. } => return "decorrelated, bound".into(),
+            Jitter::Timeline => return "timeline".into(),
+            Jitter::Compounding => return "compounding".into(),
+            Jitter::Split { cloned: true, .. } => return "split, cloned".into(),
+            Jitter::Split { .. } => return "split".into(),
+            Jitter::Frozen { .. } => return "frozen".into(),
+            Jitter::Sorted { .. } => return "sorted".into(),
+            _ => self.row(),
+        };
+        let percent = |share: f64| (share * 1000.0).round() / 10.0;
+        match (row.p, row.q) {
+            (1.0, 1.0) if !row.w1.is_zero() => format!("+{}s·n", row.w1.as_secs_f64()),
+            (1.0, 1.0) if !row.w0.is_zero() => format!("+{}s", row.w0.as_secs_f64()),
+            (1.0, 1.0) => "none".into(),
+            (0.0, 1.0) => "full".into(),
+            (0.5, 1.0) => "equal".into(),
+            (1.0, q) => format!("+{} %", percent(q - 1.0)),
+            (p, 1.0) => format!("−{} %", percent(1.0 - p)),
+            (p, q) if (p + q - 2.0).abs() < 1e-9 => format!("±{} %", percent(q - 1.0)),
+            (p, q) => format!("×{p}–{q}"),
+        }
+    }
+
+    pub(super) fn scaled(&self, factor: f64) -> Jitter {
+        match self {
+            Jitter::Additive { spread } => Jitter::Additive { spread: scaled(*spread, factor) },
+            Jitter::Row(row) => Jitter::Row(row.scaled(factor)),
+            Jitter::Split { share, second, cloned } => {
+                Jitter::Split { share: *share, second: scaled(*second, factor), cloned: *cloned }
             }
-        }
-    }
-
-    /// The longest delay that can come of `backoff`.
-    pub(super) fn longest(&self, backoff: Duration, cap: Option<Duration>) -> Duration {
-        match *self {
-            Jitter::None | Jitter::Full | Jitter::Equal => backoff,
-            Jitter::Proportional { share } => scaled(backoff, 1.0 + share),
-            Jitter::Additive { spread } => backoff.saturating_add(spread),
-            Jitter::Decorrelated => cap.unwrap_or(Duration::MAX),
+            Jitter::Frozen { low, high, row } => Jitter::Frozen { low: *low, high: *high, row: row.scaled(factor) },
+            Jitter::Sorted { row } => Jitter::Sorted { row: row.scaled(factor) },
+            other => other.clone(),
         }
     }
 }
 
-/// `duration · factor`, in nanoseconds, saturating.
-fn scaled(duration: Duration, factor: f64) -> Duration {
-    Duration::from_nanos((nanos(duration) as f64 * factor) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::JobId;
-    use crate::rng::{Seed, Stream};
-
-    fn delays(jitter: &Jitter, backoff: Duration) -> Vec<f64> {
-        (0..10_000)
-            .map(|job| jitter.apply(backoff, None, backoff, None, &mut Seed(3).draw(Stream::Jitter, JobId(job), 1)).as_secs_f64())
-            .collect()
-    }
-
-    /// Every sample inside, and samples within 2 % of both ends: a jitter that never jitters passes the first check alone.
-    #[test]
-    fn delays_fill_their_interval_and_nothing_else() {
-        let second = Duration::from_secs(1);
-        for (jitter, low, high) in [
-            (Jitter::Full, 0.0, 1.0),
-            (Jitter::Equal, 0.5, 1.0),
-            (Jitter::Proportional { share: 0.25 }, 0.75, 1.25),
-            (Jitter::Additive { spread: Duration::from_secs(2) }, 1.0, 3.0),
-            (Jitter::Decorrelated, 1.0, 3.0),
-        ] {
-            let values = delays(&jitter, second);
-            let least = values.iter().copied().fold(f64::MAX, f64::min);
-            let most = values.iter().copied().fold(0.0, f64::max);
-            let slack = (high - low) * 0.02;
-            assert!(least >= low && least < low + slack, "{jitter:?}: least {least}");
-            assert!(most < high && most > high - slack, "{jitter:?}: most {most}");
-        }
-    }
-
-    #[test]
-    fn full_jitter_has_the_mean_and_spread_of_a_uniform() {
-        let values = delays(&Jitter::Full, Duration::from_secs(1));
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-        assert!((mean - 0.5).abs() < 0.012, "{mean}");
-        assert!((var - 1.0 / 12.0).abs() < 0.003, "{var}");
-    }
-
-    #[test]
-    fn decorrelated_grows_from_the_last_delay_and_stays_under_the_cap() {
-        let base = Duration::from_millis(100);
-        let cap = Duration::from_secs(1);
-        let mut longest = Duration::ZERO;
-        for job in 0..1000 {
-            let mut draw = Seed(3).draw(Stream::Jitter, JobId(job), 4);
-            let delay = Jitter::Decorrelated.apply(base, Some(Duration::from_millis(800)), base, Some(cap), &mut draw);
-            assert!(delay >= base && delay <= cap);
-            longest = longest.max(delay);
-        }
-        assert_eq!(longest, cap, "draws above the cap are cut to it");
-    }
+/// Polly's line of elapsed time, in units of its base over 1.4.
+pub(super) fn timeline(t: f64) -> f64 {
+    t.exp2() * (4.0 * t).sqrt().tanh()
 }

@@ -1,25 +1,56 @@
 //! When is a failed job tried again, and when is it given up?
 //!
-//! A [`Policy`] is immutable data. Everything it needs arrives as an argument: the job's own [`Memory`], what happened,
-//! and a keyed [`Draw`]. It knows no clock, no queue and no worker.
+//! A [`Policy`] is immutable data, put together from small parts. Everything it needs arrives as an argument: the job's own
+//! [`Memory`], what happened, and a keyed [`Draw`]. It knows no clock, no queue and no worker.
 //!
 //! ```text
-//! outcome ─► ok? ──────────────► Complete
-//!            permanent? ───────► Discard(Permanent)      (unless `classify` is off)
-//!            retries spent? ───► Discard(Exhausted)
-//!            curve(n) ─► cap ─► jitter ─► Retry-After ─► Retry { after }
+//! outcome ─► class? ── success ────► Complete
+//!                   └─ fatal ──────► Discard(Permanent)
+//!            retries or time spent ► Discard(Exhausted)
+//!            counter ─► curve ─► plus, minus ─► cap and jitter in their order ─► grain ─► pad ─► floor
+//!                    ─► Retry-After ─► Retry { after }
 //! ```
-//! `n` is the number of the retry being planned, from 1.
+//! `n` is the number of the retry being planned, from 1. Every part has a neutral value, and [`Policy::default`] has them all:
+//! retry at once, as often as the job allows.
+//!
+//! What is shared between jobs (budget, breaker, rate) is not here: [`Guard`] keeps it, and a worker owns the guard. What real
+//! systems ship is in [`preset`]; which delays a policy can give, exactly, in [`cells`].
 
 mod backoff;
+mod breaker;
+mod budget;
+pub mod cells;
+mod clamp;
+mod classify;
+mod delay;
+mod delays;
+mod expression;
+mod guard;
+mod hint;
 mod jitter;
+mod limit;
+pub mod preset;
+mod rate;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-pub use backoff::Backoff;
-pub use jitter::Jitter;
+pub use backoff::{Backoff, Tail};
+pub use breaker::{Breaker, Trip};
+pub use budget::{Budget, BudgetRule};
+pub use clamp::{Ends, Grain, Order};
+pub use classify::{Class, Classes, Kind, Pattern};
+pub use delay::{Counter, First};
+pub use delays::Delays;
+pub use expression::{Expression, Fault, Settings as ExpressionSettings};
+pub use guard::{Guard, Report, Scope, Shared};
+pub use hint::{Heed, RetryAfter};
+pub use jitter::{AtCap, Jitter, Row};
+pub use limit::Limit;
+pub use rate::{Rate, RateRule};
 
 pub use crate::job::Why;
 
@@ -32,29 +63,85 @@ use crate::rng::Draw;
 pub struct Policy {
     /// The wait before each retry, before chance plays on it.
     pub backoff: Backoff,
-    /// The wait is never longer than this before jitter is applied; jitter that adds may exceed it, as in the field.
+    /// Added to the curve, before cap and jitter: the 15 s of Sidekiq.
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub plus: Duration,
+    /// Taken from the curve, not below zero.
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub minus: Duration,
+    /// How retries are counted for the curve.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub counter: Counter,
+    /// What the first retry waits.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub first: First,
+    /// No delay is shorter, whatever was drawn: jitter below it is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Duration>,
+    /// No wait is longer; what that means for the delay is `order`'s to say.
     pub cap: Option<Duration>,
+    /// Whether the cap comes before jitter, after it, or both.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub order: Order,
     /// How the wait is randomised.
     pub jitter: Jitter,
-    /// Retries allowed, in place of each job's own number.
+    /// The unit of delays.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub grain: Grain,
+    /// Added after jitter, and so without any.
+    #[serde(skip_serializing_if = "Duration::is_zero")]
+    pub pad: Duration,
+    /// Other policies whose delays are taken for these kinds of failure; of those policies, nothing else is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_failure: Vec<(Kind, Policy)>,
+    /// What the delay counts from, and what it is rounded up to.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub clock: Clock,
+    /// Retries allowed, in place of each job's own number; [`u32::MAX`] is no limit.
     pub max_retries: Option<u32>,
+    /// What else ends the retries.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub limit: Limit,
     /// Tell permanent failures from transient ones, and give up at once on the permanent. Off: every failure is retried,
     /// as in a queue that never looks at the error.
     pub classify: bool,
+    /// What `classify` alone does not say.
+    #[serde(skip_serializing_if = "Classes::is_empty")]
+    pub classes: Classes,
     /// What a Retry-After in the answer does.
     pub retry_after: RetryAfter,
+    /// Which Retry-After counts.
+    #[serde(skip_serializing_if = "is_neutral")]
+    pub heed: Heed,
+    /// What retries have to be paid from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// What stops calls to a service that is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Breaker>,
+    /// How fast calls may be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
 }
 
-/// What a server's Retry-After does to the delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Where a delay begins, and how fine a promoter's clock is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Clock {
+    /// What the delay counts from.
+    pub base: ClockBase,
+    /// A retry comes due at the next multiple of this, as where a scheduler promotes retries every so often. Zero: when it is due.
+    pub quantum: Duration,
+}
+
+/// What a delay counts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RetryAfter {
-    /// Nothing: so does every job queue by default.
-    Ignore,
-    /// The delay is at least what the server asked for, so jitter never undercuts it.
-    AtLeast,
-    /// The delay is what the server asked for, exactly: all callers come back together.
-    Replace,
+pub enum ClockBase {
+    /// The failure, as nearly everywhere.
+    #[default]
+    Failure,
+    /// The claim: a slow attempt uses its delay up (sqlxmq, SQS; River's first releases).
+    Claim,
 }
 
 /// What becomes of an attempt.
@@ -71,163 +158,139 @@ pub enum Decision {
     Discard(Why),
 }
 
-impl Policy {
-    /// Decides what becomes of the attempt that ended in `outcome`.
-    ///
-    /// The draw must be keyed by the job and the attempt that failed. Total: every outcome has a decision, no
-    /// arithmetic overflows, and a delay is at most [`Policy::longest`] for as long as no server asks for more.
-    pub fn decide(&self, memory: &Memory, outcome: &Outcome, draw: &mut Draw) -> Decision {
-        if *outcome == Outcome::Ok {
-            return Decision::Complete;
-        }
-        if self.classify && !outcome.is_transient() {
-            return Decision::Discard(Why::Permanent);
-        }
-        if memory.retries >= memory.max_retries {
-            return Decision::Discard(Why::Exhausted);
-        }
-        let after = self.delay(memory.attempt(), memory.last_delay, draw);
-        Decision::Retry { after: self.heed(after, outcome) }
-    }
+/// Where a job stands on its schedule.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    /// The retry being planned, for the curve.
+    n: u32,
+    /// Retries that count as spent.
+    spent: u32,
+    /// Retries allowed.
+    most: u32,
+}
 
-    /// The delay before retry `n` (from 1), with the server's wish left out.
-    pub fn delay(&self, n: u32, last_delay: Option<Duration>, draw: &mut Draw) -> Duration {
-        let backoff = self.backoff.before_retry(n);
-        let capped = self.cap.map_or(backoff, |cap| backoff.min(cap));
-        self.jitter.apply(capped, last_delay, self.backoff.base(), self.cap, draw)
+impl Standing {
+    fn of(memory: &Memory) -> Standing {
+        Standing { n: memory.attempt(), spent: memory.retries, most: memory.max_retries }
     }
+}
 
-    /// No delay of this policy before retry `n` is longer, whatever is drawn; the longest duration where nothing bounds it.
-    pub fn longest(&self, n: u32) -> Duration {
-        let backoff = self.backoff.before_retry(n);
-        let capped = self.cap.map_or(backoff, |cap| backoff.min(cap));
-        self.jitter.longest(capped, self.cap)
-    }
-
-    fn heed(&self, after: Duration, outcome: &Outcome) -> Duration {
-        let hint = match *outcome {
-            Outcome::Status { retry_after, .. } => retry_after,
-            _ => None,
-        };
-        match (self.retry_after, hint) {
-            (RetryAfter::AtLeast, Some(hint)) => after.max(hint),
-            (RetryAfter::Replace, Some(hint)) => hint,
-            (RetryAfter::Ignore, _) | (_, None) => after,
+/// Retries at once, as often as the job allows, and looks at no error.
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            backoff: Backoff::None,
+            plus: Duration::ZERO,
+            minus: Duration::ZERO,
+            counter: Counter::default(),
+            first: First::Scheduled,
+            floor: None,
+            cap: None,
+            order: Order::CapFirst,
+            jitter: Jitter::None,
+            grain: Grain::NONE,
+            pad: Duration::ZERO,
+            by_failure: Vec::new(),
+            clock: Clock::default(),
+            max_retries: None,
+            limit: Limit::default(),
+            classify: false,
+            classes: Classes::default(),
+            retry_after: RetryAfter::Ignore,
+            heed: Heed::default(),
+            budget: None,
+            breaker: None,
+            rate: None,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::JobId;
-    use crate::rng::{Seed, Stream};
-    use proptest::prelude::*;
-
-    fn policy(backoff: Backoff, jitter: Jitter, cap: Option<Duration>) -> Policy {
-        Policy { backoff, cap, jitter, max_retries: None, classify: true, retry_after: RetryAfter::Ignore }
+impl Policy {
+    /// Decides what becomes of the attempt that ended in `outcome`.
+    ///
+    /// The draw must be keyed by the job and the attempt that failed. Total: every outcome has a decision, no
+    /// arithmetic overflows, and a delay is at most [`Policy::longest`] for as long as no server asks for more. Budget, breaker, rate
+    /// and counters of a policy's own are left out: see [`Guard::decide`].
+    pub fn decide(&self, memory: &Memory, outcome: &Outcome, draw: &mut Draw) -> Decision {
+        self.decide_at(&Standing::of(memory), memory, outcome, draw)
     }
 
-    fn exponential() -> Backoff {
-        Backoff::Exponential { base: Duration::from_secs(2), factor: 2.0 }
-    }
-
-    fn memory(retries: u32, max_retries: u32) -> Memory {
-        Memory { retries, max_retries, last_delay: None, age: Duration::ZERO }
-    }
-
-    fn draw(job: u64, attempt: u32) -> Draw {
-        Seed(1).draw(Stream::Jitter, JobId(job), attempt)
-    }
-
-    #[test]
-    fn the_articles_schedule_is_two_four_eight_and_then_gives_up() {
-        let policy = policy(exponential(), Jitter::None, None);
-        let fail = Outcome::status(503);
-        let after: Vec<Decision> = (0..4).map(|spent| policy.decide(&memory(spent, 3), &fail, &mut draw(1, spent + 1))).collect();
-        let secs = |s| Decision::Retry { after: Duration::from_secs(s) };
-        assert_eq!(after, [secs(2), secs(4), secs(8), Decision::Discard(Why::Exhausted)]);
-    }
-
-    #[test]
-    fn a_permanent_failure_is_given_up_at_once_unless_nobody_looks() {
-        let mut policy = policy(exponential(), Jitter::None, None);
-        let fail = Outcome::status(422);
-        assert_eq!(policy.decide(&memory(0, 3), &fail, &mut draw(1, 1)), Decision::Discard(Why::Permanent));
-        policy.classify = false;
-        assert!(matches!(policy.decide(&memory(0, 3), &fail, &mut draw(1, 1)), Decision::Retry { .. }));
-    }
-
-    #[test]
-    fn retry_after_is_heeded_as_told() {
-        let mut policy = policy(exponential(), Jitter::None, None);
-        let hint = |secs| Outcome::Status { code: 429, retry_after: Some(Duration::from_secs(secs)) };
-        let mut after = |rule, secs| {
-            policy.retry_after = rule;
-            policy.decide(&memory(0, 3), &hint(secs), &mut draw(1, 1))
+    fn decide_at(&self, standing: &Standing, memory: &Memory, outcome: &Outcome, draw: &mut Draw) -> Decision {
+        let class = self.class(outcome);
+        match class {
+            Class::Success => return Decision::Complete,
+            Class::Fatal => return Decision::Discard(Why::Permanent),
+            Class::Retry | Class::Throttled | Class::Uncounted => {}
+        }
+        let timing = self.by_failure.iter().find(|(kind, _)| kind.holds(outcome, class)).map_or(self, |(_, timing)| timing);
+        if (class != Class::Uncounted && standing.spent >= standing.most) || timing.is_over_at(standing.n) {
+            return Decision::Discard(Why::Exhausted);
+        }
+        let drawn = timing.delay_of(standing.n, standing.most, memory.last_delay, draw);
+        let heeded = match self.heed.hint(outcome) {
+            Some(hint) => self.retry_after.apply(drawn, hint, draw),
+            None => Some(drawn),
         };
-        let secs = |s| Decision::Retry { after: Duration::from_secs(s) };
-        assert_eq!(after(RetryAfter::Ignore, 5), secs(2));
-        assert_eq!(after(RetryAfter::AtLeast, 5), secs(5));
-        assert_eq!(after(RetryAfter::AtLeast, 1), secs(2));
-        assert_eq!(after(RetryAfter::Replace, 1), secs(1));
-    }
-
-    fn any_backoff() -> impl Strategy<Value = Backoff> {
-        let ms = |range: std::ops::Range<u64>| range.prop_map(Duration::from_millis);
-        prop_oneof![
-            Just(Backoff::None),
-            ms(0..10_000).prop_map(|delay| Backoff::Constant { delay }),
-            (ms(0..10_000), ms(0..10_000)).prop_map(|(base, step)| Backoff::Linear { base, step }),
-            (ms(1..10_000), 1.0..4.0_f64).prop_map(|(base, factor)| Backoff::Exponential { base, factor }),
-        ]
-    }
-
-    fn any_jitter() -> impl Strategy<Value = Jitter> {
-        prop_oneof![
-            Just(Jitter::None),
-            Just(Jitter::Full),
-            Just(Jitter::Equal),
-            Just(Jitter::Decorrelated),
-            (0.0..=1.0_f64).prop_map(|share| Jitter::Proportional { share }),
-            (0..5_000_u64).prop_map(|ms| Jitter::Additive { spread: Duration::from_millis(ms) }),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn every_delay_is_within_its_bound_for_every_attempt(
-            backoff in any_backoff(), jitter in any_jitter(), job in any::<u64>(),
-            n in prop_oneof![1..70_u32, Just(310), Just(1024), Just(u32::MAX)],
-            cap in proptest::option::of(10_000..100_000_u64), last in proptest::option::of(0..100_000_u64),
-        ) {
-            let policy = policy(backoff, jitter, cap.map(Duration::from_millis));
-            let last = last.map(Duration::from_millis);
-            let delay = policy.delay(n, last, &mut draw(job, n));
-            prop_assert!(delay <= policy.longest(n), "{delay:?} > {:?}", policy.longest(n));
-            prop_assert_eq!(delay, policy.delay(n, last, &mut draw(job, n)), "asking twice gives the same delay");
-        }
-
-        #[test]
-        fn the_curve_never_falls(backoff in any_backoff(), n in prop_oneof![1..2000_u32, Just(u32::MAX - 1)]) {
-            prop_assert!(backoff.before_retry(n) <= backoff.before_retry(n + 1));
+        match heeded {
+            Some(after) if !self.limit.is_over(memory.age, after) => Decision::Retry { after },
+            _ => Decision::Discard(Why::Exhausted),
         }
     }
 
-    #[test]
-    fn jitter_spreads_over_jobs_that_failed_together() {
-        for jitter in [
-            Jitter::Full,
-            Jitter::Equal,
-            Jitter::Decorrelated,
-            Jitter::Proportional { share: 0.1 },
-            Jitter::Additive { spread: Duration::from_secs(1) },
-        ] {
-            let policy = policy(exponential(), jitter.clone(), None);
-            let mut delays: Vec<Duration> = (0..10_000).map(|job| policy.delay(1, None, &mut draw(job, 1))).collect();
-            delays.sort();
-            delays.dedup();
-            assert!(delays.len() > 9_900, "{jitter:?} gave {} values", delays.len());
+    /// What an outcome means to this policy.
+    pub fn class(&self, outcome: &Outcome) -> Class {
+        let class = self.classes.of(outcome, self.classify);
+        let rescued = class == Class::Fatal && self.heed.any_failure && self.heed.hint(outcome).is_some();
+        if rescued { Class::Retry } else { class }
+    }
+
+    /// The limit to be put on each job's row in place of its own. A policy that counts apart from the row wants none there.
+    pub fn row_limit(&self) -> Option<u32> {
+        const NONE: u32 = i32::MAX as u32;
+        if self.counts_apart() && self.max_retries.is_some() { Some(NONE) } else { self.max_retries.map(|most| most.min(NONE)) }
+    }
+
+    /// Whether a job's row does not know by itself how many retries this policy has counted.
+    fn counts_apart(&self) -> bool {
+        self.counter.by_failure || !self.classes.uncounted.is_empty() || self.retry_after == RetryAfter::Restart
+    }
+
+    /// Whether this outcome's hint begins the schedule anew.
+    fn restarts_on(&self, outcome: &Outcome) -> bool {
+        self.retry_after == RetryAfter::Restart && self.heed.hint(outcome).is_some()
+    }
+
+    /// The same policy in a time that runs `factor` times as slow: with 0.001, hours become seconds. Every delay, width, grain, window
+    /// and rate is scaled, so the picture stays the same. What a server asks for is in its own time and is not.
+    pub fn scaled(&self, factor: f64) -> Policy {
+        let by = |duration| backoff::scaled(duration, factor);
+        Policy {
+            backoff: self.backoff.scaled(factor),
+            plus: by(self.plus),
+            minus: by(self.minus),
+            counter: self.counter,
+            first: self.first,
+            floor: self.floor.map(by),
+            cap: self.cap.map(by),
+            order: self.order,
+            jitter: self.jitter.scaled(factor),
+            grain: self.grain.scaled(factor),
+            pad: by(self.pad),
+            by_failure: self.by_failure.iter().map(|(kind, policy)| (*kind, policy.scaled(factor))).collect(),
+            clock: Clock { base: self.clock.base, quantum: by(self.clock.quantum) },
+            max_retries: self.max_retries,
+            limit: self.limit.scaled(factor),
+            classify: self.classify,
+            classes: self.classes.clone(),
+            retry_after: self.retry_after.scaled(factor),
+            heed: self.heed.clone(),
+            budget: self.budget.map(|budget| budget.scaled(factor)),
+            breaker: self.breaker.as_ref().map(|breaker| breaker.scaled(factor)),
+            rate: self.rate.map(|rate| rate.scaled(factor)),
         }
     }
+}
+
+fn is_neutral<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

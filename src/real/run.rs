@@ -26,6 +26,7 @@ use super::{Error, Plan};
 use crate::downstream::Downstream;
 use crate::journal::Tape;
 use crate::metrics::{Recorder, Sample};
+use crate::policy;
 use crate::time::Instant;
 use crate::worker::{Wait, Worker};
 use crate::workload::{self, Job};
@@ -138,15 +139,16 @@ impl Stage {
         let load = Load {
             jobs: jobs.to_vec(),
             groups: plan.scenario.jobs.clone(),
-            max_retries: plan.policy.max_retries,
+            max_retries: plan.policy.row_limit(),
             notify,
             mode: plan.scenario.workers.claim,
         };
         let load = tokio::spawn(load.run(schema.clone(), clock));
         let mut workers = JoinSet::new();
+        let state = policy::Shared::default();
         for id in 0..plan.scenario.workers.count {
             let timeout = plan.scenario.downstream.client_timeout;
-            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed);
+            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed).sharing(&state);
             workers.spawn(drive(worker, shared.clone(), phases.clone(), plan.tape));
         }
         let users = plan.scenario.downstream.users.as_ref();

@@ -27,6 +27,8 @@ mod verdict;
 use std::io;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "plot")]
+pub use chart::save_delays;
 pub use comparison::{Comparison, Conditions, Run};
 pub use folder::check;
 pub use json::summary as summary_json;
@@ -34,6 +36,17 @@ pub use table::table;
 pub use verdict::verdict;
 
 use folder::Draft;
+
+/// The delays of a policy, to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delays {
+    /// Its name.
+    pub name: String,
+    /// Per retry the shortest, the longest and the mean, in seconds.
+    pub intervals: Vec<(f64, f64, f64)>,
+    /// The retries it allows, if there is a limit.
+    pub retries: Option<u32>,
+}
 
 /// A report that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]

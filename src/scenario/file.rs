@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+use super::amount::Scale;
 use super::downstream::{self, Downstream};
 use super::error::{Error, Problem};
 use super::jobs::{self, Jobs};
@@ -30,6 +31,8 @@ table! {
         horizon: Length,
         /// How often each policy is run, each time with another seed.
         repetitions: Count<1, 1000> = 1,
+        /// Makes every policy's time run slower, or faster below 1: with 0.001, hours become seconds.
+        time_scale: Scale = 1.0,
         /// Length of the sliding window in which stampede peaks are counted.
         stampede_window: Length = "100ms",
         /// The jobs, in groups.
@@ -113,6 +116,7 @@ pub(super) fn scenario(root: &DeTable<'_>, read: &dyn Fn(&str) -> io::Result<Str
 fn check(file: &Section<File>, check: &mut Check<'_>) -> Scenario {
     let (raw, header) = (&file.raw, &file.header);
     check_window(raw, check);
+    let scale = raw.time_scale.or(Scale(1.0)).0;
     let timeout = downstream::client_timeout(raw.downstream.value());
     Scenario {
         name: raw.name.need("name", header, check.problems).map(|at| at.value.0.clone()).unwrap_or_default(),
@@ -125,7 +129,7 @@ fn check(file: &Section<File>, check: &mut Check<'_>) -> Scenario {
         workers: workers::check(raw.workers.value(), timeout, check),
         database: Database { durable: raw.database.value().is_some_and(|section| section.raw.durable.or(Flag(false)).0) },
         downstream: downstream::check(raw.downstream.need("downstream", header, check.problems), &types(raw), check),
-        policies: raw.policy.need("policy", header, check.problems).map(|at| policy::check(at, check)).unwrap_or_default(),
+        policies: raw.policy.need("policy", header, check.problems).map(|at| policy::check(at, scale, check)).unwrap_or_default(),
     }
 }
 

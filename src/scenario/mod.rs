@@ -5,13 +5,13 @@
 //! that nothing after this room has to ask. This room opens no file: a trace is read through a function that the caller
 //! hands in. What may be written, with every default, is in `reference.toml` beside this file.
 
+mod amount;
 mod collapse;
 mod downstream;
 mod error;
 mod file;
 mod humane;
 mod jobs;
-mod nearest;
 mod outage;
 mod policy;
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(policy.backoff, Backoff::Exponential { base: Duration::from_secs(1), factor: 3.0 });
         assert_eq!((policy.cap, &policy.jitter), (Some(Duration::from_secs(9)), &Jitter::Proportional { share: 0.25 }));
         assert_eq!((policy.max_retries, policy.classify, policy.retry_after), (Some(7), false, RetryAfter::AtLeast));
-        assert_eq!(scenario.policies[2].policy.jitter, Jitter::Decorrelated);
+        assert_eq!(scenario.policies[2].policy.jitter, Jitter::Decorrelated { bound: false, rising: false });
     }
 
     #[test]

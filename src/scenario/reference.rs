@@ -69,7 +69,7 @@ fn hold(definition: &str, properties: &Json, tables: &[Value]) {
 proptest! {
     /// Whatever happens to one line of the reference, it is read or refused at places that exist.
     #[test]
-    fn a_spoilt_line_is_refused_in_its_place(line in 0..200_usize, value in prop_oneof![
+    fn a_spoilt_line_is_refused_in_its_place(line in 0..400_usize, value in prop_oneof![
         Just(None), Just(Some("")), Just(Some("0")), Just(Some("-1")), Just(Some("nan")), Just(Some("1e300")), Just(Some("true")),
         Just(Some("[]")), Just(Some("{}")), Just(Some("\"0s\"")), Just(Some("\"99y\"")), Just(Some("\"\u{e4}\"")),
         Just(Some("99999999999999999999")), Just(Some("1979-05-27")),

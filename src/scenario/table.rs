@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Problem;
-use super::nearest::nearest;
+use crate::nearest::nearest;
 
 /// A place in the file, in bytes.
 pub(super) type Place = Range<usize>;
@@ -202,6 +202,10 @@ impl<T: Table> Read for Named<T> {
 fn unknown(key: &Spanned<Cow<'_, str>>, near: Option<&str>, title: &str, known: &[&str]) -> Problem {
     let help = match near {
         Some(near) => format!("did you mean `{near}`?"),
+        // A table of many keys has a reference; a list of them all would bury the message.
+        None if known.len() > 24 => {
+            format!("{title} takes {} and more: `simq schema` and the reference have them all", listed(&known[..12]))
+        }
         None => format!("{title} takes {}", listed(known)),
     };
     Problem::new(&key.span(), format!("{title} has no key `{}`", key.get_ref())).help(help)
@@ -252,7 +256,11 @@ fn example(name: &str) -> String {
             return "a table such as [policy.exponential] with `kind = \"exponential\"` and `base = \"500ms\"`".to_owned();
         }
         "kind" => "\"exponential\"",
-        "jitter_share" => "0.2",
+        "jitter_share" | "budget_share" => "0.2",
+        "jitter_low" | "at_cap_low" => "0.5",
+        "jitter_high" | "at_cap_high" => "1.5",
+        "budget_rate" | "rate_limit" => "\"10/s\"",
+        "delays" => "[\"10s\", \"30s\", \"1m\"]",
         _ => "\"500ms\"",
     };
     format!("`{name} = {value}`, for example")

@@ -95,7 +95,7 @@ fn name(key: &str, value: &DeValue<'_>) -> Result<Name, Wrong> {
     Ok(Name(name))
 }
 
-fn duration(key: &str, value: &DeValue<'_>) -> Result<Duration, Wrong> {
+pub(super) fn duration(key: &str, value: &DeValue<'_>) -> Result<Duration, Wrong> {
     if let Some(number) = number_text(value) {
         let help = if number.starts_with('-') {
             "write a duration of zero or more with its unit, such as \"250ms\" or \"2s\"".to_owned()
@@ -240,7 +240,7 @@ fn flag(key: &str, value: &DeValue<'_>) -> Result<Flag, Wrong> {
 }
 
 /// A number as written, for messages that repeat it.
-fn number_text(value: &DeValue<'_>) -> Option<String> {
+pub(super) fn number_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::Integer(number) => Some(number.to_string()),
         DeValue::Float(number) => Some(number.to_string()),
@@ -248,7 +248,7 @@ fn number_text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-fn number(value: &DeValue<'_>) -> Option<f64> {
+pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(_) => whole(value).map(|whole| whole as f64),
         DeValue::Float(number) => number.as_str().parse().ok(),
@@ -300,7 +300,9 @@ macro_rules! value {
 }
 
 /// What humantime takes for one duration, roughly: numbers with units, one after another.
-const DURATION_PATTERN: &str = "^\\s*([0-9]+ *[a-zA-Zµ]+\\s*)+$";
+pub(super) const DURATION_PATTERN: &str = "^\\s*([0-9]+ *[a-zA-Zµ]+\\s*)+$";
+
+pub(super) use value;
 
 value!(Text, |key, value| text(key, value).map(Text), { "type": "string" });
 value!(Name, name, { "type": "string", "pattern": NAME_PATTERN });

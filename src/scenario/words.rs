@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
-use super::nearest::nearest;
 use super::table::listed;
 use super::value::Wrong;
+use crate::nearest::nearest;
 
 /// Says that `word` is not one of `words`.
 pub(super) fn no_such_word(key: &str, word: impl Display, words: &[&str]) -> Wrong {
@@ -22,10 +22,18 @@ macro_rules! words {
     ($(#[$attr:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
         $(#[$attr])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum $name { $($variant,)* }
+        pub(in crate::scenario) enum $name { $($variant,)* }
 
         impl $name {
             const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The word as written.
+            #[allow(dead_code, reason = "not every list of words is named in a message")]
+            pub(in crate::scenario) fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
         }
 
         impl $crate::scenario::table::Read for $name {

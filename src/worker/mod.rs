@@ -10,11 +10,15 @@
 //!
 //! ```text
 //!  each slot:   free ──Claimed──► calling ──Replied──► settling ──Settled──► free
+//!                         └► held ──┘  the policy's breaker is open or its rate used up: asked again when it says
 //!  claims:      idle ──claim_at has come, a slot is free──► asked ──Claimed──► idle
 //!               full batch: claim again at once · less: wait as `Wait` says
 //!  leases:      every third of the lease: Extend what is under way
 //!  reaping:     every half of the lease: Reap what others left behind
 //! ```
+//! What a policy shares between jobs (budget, breaker, rate) is in a [`Guard`] that the worker owns; scopes wider than a worker are
+//! in a handle that the driver gives to all of its workers ([`Worker::sharing`]).
+//!
 //! It knows no tokio, no Postgres and no HTTP. [`Worker::wake_at`] replaces all timers: the driver asks after each `handle`
 //! and sends `Woke` when the time has come.
 
@@ -31,7 +35,7 @@ pub use event::{Event, Operation};
 
 use crate::call::Outcome;
 use crate::job::{JobId, Memory};
-use crate::policy::{Decision, Policy};
+use crate::policy::{ClockBase, Decision, Guard, Policy, Shared};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::rng::{Seed, Stream};
 use crate::time::Instant;
@@ -88,7 +92,10 @@ pub struct Worker {
     timeout: Duration,
     policy: Policy,
     seed: Seed,
+    guard: Guard,
     underway: BTreeMap<Token, Attempt>,
+    /// Attempts that may not call yet, and when to ask again.
+    held: Vec<(Instant, Request)>,
     pending: Vec<Settlement>,
     /// A settlement that may or may not have been carried out, and its number: to be sent again as it was.
     unsure: Option<(u64, Vec<Settlement>)>,
@@ -112,6 +119,7 @@ struct Attempt {
     job: JobId,
     memory: Memory,
     retry_after: Option<Duration>,
+    claimed: Instant,
 }
 
 impl Worker {
@@ -123,7 +131,9 @@ impl Worker {
             timeout,
             policy,
             seed,
+            guard: Guard::new(seed, id, Shared::default()),
             underway: BTreeMap::new(),
+            held: Vec::new(),
             pending: Vec::new(),
             unsure: None,
             settled_so_far: 0,
@@ -140,6 +150,11 @@ impl Worker {
         }
     }
 
+    /// The same worker, with the policy state of scopes wider than a worker in this handle. Before its `Started`.
+    pub fn sharing(self, shared: &Shared) -> Worker {
+        Worker { guard: Guard::new(self.seed, self.id, shared.clone()), ..self }
+    }
+
     /// Takes note of an event, and appends what is to be done about it.
     pub fn handle(&mut self, now: Instant, event: &Event, out: &mut Vec<Command>) {
         match event {
@@ -152,7 +167,7 @@ impl Worker {
             Event::Extended { .. } => self.extending = false,
             Event::Reaped { returned, .. } => self.reaped(*returned, out),
             Event::Failed(operation) => self.failed(now, operation),
-            Event::Drain => self.draining = true,
+            Event::Drain => self.drain(),
         }
         // A reply may be one of many of the same instant: they are settled together, when the driver wakes the worker for it.
         if !matches!(event, Event::Replied { .. }) {
@@ -166,7 +181,8 @@ impl Worker {
         let settle = self.may_settle().then_some(self.settle_at);
         let extend = (!self.underway.is_empty() && !self.extending).then_some(self.extend_at);
         let reap = (!self.draining).then_some(self.reap_at);
-        [claim, settle, extend, reap].into_iter().flatten().min().filter(|at| *at < Instant::FAR)
+        let held = self.held.iter().map(|(at, _)| *at).min();
+        [claim, settle, extend, reap, held].into_iter().flatten().min().filter(|at| *at < Instant::FAR)
     }
 
     /// Whether it was told to drain and has nothing under way.
@@ -211,7 +227,7 @@ impl Worker {
         }
         let full = claimed.claims.len() as u32 >= asked;
         for claim in &claimed.claims {
-            self.begin(claim, out);
+            self.begin(now, claim, out);
         }
         let told = std::mem::take(&mut self.told);
         self.claim_at = if full || told { now } else { now + self.wait_after(claimed) };
@@ -222,20 +238,38 @@ impl Worker {
     }
 
     /// Starts an attempt, or hands the job back if there is no time left for it.
-    fn begin(&mut self, claim: &Claim, out: &mut Vec<Command>) {
-        self.underway.insert(claim.token, Attempt { job: claim.job, memory: claim.memory, retry_after: None });
+    fn begin(&mut self, now: Instant, claim: &Claim, out: &mut Vec<Command>) {
+        self.underway.insert(claim.token, Attempt { job: claim.job, memory: claim.memory, claimed: now, retry_after: None });
         if self.draining {
             self.pending.push(Settlement { job: claim.job, token: claim.token, how: How::Release });
             return;
         }
-        out.push(Command::Call(Request {
+        let request = Request {
             token: claim.token,
             job: claim.job,
             attempt: claim.memory.attempt(),
             kind: claim.kind.clone(),
             payload: claim.payload.clone(),
             timeout: self.timeout,
-        }));
+        };
+        self.call(now, request, out);
+    }
+
+    /// Calls, or holds the attempt until the policy lets it.
+    fn call(&mut self, now: Instant, request: Request, out: &mut Vec<Command>) {
+        match self.guard.admit(&self.policy, now, request.job, request.attempt) {
+            Ok(()) => out.push(Command::Call(request)),
+            // Never at once: a driver that is woken at this very instant would turn in circles.
+            Err(again) => self.held.push((again.max(now + Duration::from_nanos(1)), request)),
+        }
+    }
+
+    /// Held attempts go back as if never claimed; the rest is finished.
+    fn drain(&mut self) {
+        self.draining = true;
+        for (_, request) in std::mem::take(&mut self.held) {
+            self.pending.push(Settlement { job: request.job, token: request.token, how: How::Release });
+        }
     }
 
     fn wait_after(&self, claimed: &Claimed) -> Duration {
@@ -248,14 +282,19 @@ impl Worker {
 
     fn replied(&mut self, now: Instant, token: Token, outcome: &Outcome) {
         let Some(attempt) = self.underway.get_mut(&token) else { return };
-        let mut draw = self.seed.draw(Stream::Jitter, attempt.job, attempt.memory.attempt());
-        let how = match self.policy.decide(&attempt.memory, outcome, &mut draw) {
+        let decision = self.guard.decide(&self.policy, now, attempt.job, &attempt.memory, outcome);
+        let reason = match self.guard.said() {
+            Some(said) => format!("{outcome}, {said}"),
+            None => outcome.to_string(),
+        };
+        let how = match decision {
             Decision::Complete => How::Complete,
             Decision::Retry { after } => {
+                let after = on_clock(&self.policy, now, attempt.claimed, after);
                 attempt.retry_after = Some(after);
-                How::Retry { after, reason: outcome.to_string() }
+                How::Retry { after, reason }
             }
-            Decision::Discard(why) => How::Discard { why, reason: outcome.to_string() },
+            Decision::Discard(why) => How::Discard { why, reason },
         };
         self.pending.push(Settlement { job: attempt.job, token, how });
         self.settle_at = self.settle_at.max(now);
@@ -307,6 +346,14 @@ impl Worker {
 
     /// Asks for whatever is due and not yet asked for.
     fn act(&mut self, now: Instant, out: &mut Vec<Command>) {
+        if self.held.iter().any(|(at, _)| *at <= now) {
+            let (due, later) = std::mem::take(&mut self.held).into_iter().partition(|(at, _)| *at <= now);
+            self.held = later;
+            let due: Vec<(Instant, Request)> = due;
+            for (_, request) in due {
+                self.call(now, request, out);
+            }
+        }
         if self.may_settle() && self.settle_at <= now {
             self.settling = true;
             let (number, settlements) = self.next_settlement();
@@ -352,6 +399,20 @@ impl Worker {
     fn reap_every(&self) -> Duration {
         self.settings.lease / 2
     }
+}
+
+/// A delay that counts from where the policy's clock says, and comes due when its promoter next looks.
+fn on_clock(policy: &Policy, now: Instant, claimed: Instant, after: Duration) -> Duration {
+    let after = match policy.clock.base {
+        ClockBase::Failure => after,
+        ClockBase::Claim => after.saturating_sub(now.since(claimed)),
+    };
+    let quantum = crate::time::nanos(policy.clock.quantum);
+    if quantum == 0 {
+        return after;
+    }
+    let due = (now + after).as_nanos();
+    Duration::from_nanos(due.div_ceil(quantum).saturating_mul(quantum).saturating_sub(now.as_nanos()))
 }
 
 #[cfg(test)]

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::policy::{Backoff, Jitter, RetryAfter};
+use crate::policy::{Backoff, Breaker, Clock, Rate, RateRule, Scope, Trip};
 
 const MS: Duration = Duration::from_millis(1);
 
 fn worker(slots: u32, wait: Wait) -> Worker {
+    with_policy(slots, wait, exponential())
+}
+
+fn exponential() -> Policy {
+    Policy { backoff: Backoff::Exponential { base: Duration::from_secs(2), factor: 2.0 }, classify: true, ..Policy::default() }
+}
+
+fn with_policy(slots: u32, wait: Wait, policy: Policy) -> Worker {
     let settings =
         Settings { count: 1, slots, connections: 1, claim: ClaimMode::Lease, batch: slots, lease: Duration::from_secs(30), wait };
-    let policy = Policy {
-        backoff: Backoff::Exponential { base: Duration::from_secs(2), factor: 2.0 },
-        cap: None,
-        jitter: Jitter::None,
-        max_retries: None,
-        classify: true,
-        retry_after: RetryAfter::Ignore,
-    };
     Worker::new(0, settings, Duration::from_secs(1), policy, Seed(1))
 }
 
@@ -206,4 +206,108 @@ fn a_drained_worker_finishes_its_work_and_hands_late_claims_back() {
     assert_eq!(kinds(&tell(&mut worker, 6, Event::Woke)), ["settle"]);
     assert_eq!(kinds(&tell(&mut worker, 7, settled(&[1]))), [""; 0], "no new claim");
     assert!(worker.is_idle() && worker.wake_at().is_none());
+}
+
+/// The delay in the first settlement of these commands.
+fn after(commands: &[Command]) -> Duration {
+    let Some(Command::Settle(batch)) = commands.first() else { panic!("{commands:?}") };
+    match batch[0].how {
+        How::Retry { after, .. } => after,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// T-40: a delay counts from the failure, however long the attempt took. T-41: from the claim, a slow attempt uses it up.
+#[test]
+fn t40_a_delay_counts_from_the_failure_unless_the_policy_says_from_the_claim() {
+    for (base, waits) in [(ClockBase::Failure, 2000), (ClockBase::Claim, 500)] {
+        let policy = Policy { clock: Clock { base, ..Clock::default() }, ..exponential() };
+        let mut worker = with_policy(1, due(), policy);
+        tell(&mut worker, 0, Event::Started);
+        tell(&mut worker, 100, claims(1..2, None));
+        assert_eq!(after(&tell(&mut worker, 1600, replied(1, Outcome::status(503)))), waits * MS, "{base:?}");
+    }
+    let policy = Policy { clock: Clock { base: ClockBase::Claim, ..Clock::default() }, ..exponential() };
+    let mut worker = with_policy(1, due(), policy);
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 0, claims(1..2, None));
+    assert_eq!(after(&tell(&mut worker, 60_000, replied(1, Outcome::status(503)))), Duration::ZERO, "long overdue");
+}
+
+/// T-09, T-42: retries come due when the promoter looks, so jitter below its quantum shows no benefit.
+#[test]
+fn t09_a_quantum_brings_all_retries_within_it_together() {
+    let policy = Policy {
+        backoff: Backoff::Constant { delay: Duration::from_secs(1) },
+        jitter: crate::policy::Jitter::Proportional { share: 0.5 },
+        clock: Clock { quantum: Duration::from_secs(5), ..Clock::default() },
+        ..exponential()
+    };
+    let mut worker = with_policy(50, due(), policy);
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 0, claims(1..51, None));
+    let mut dues = Vec::new();
+    for token in 1..51 {
+        let out = tell(&mut worker, 100, replied(token, Outcome::status(503)));
+        if let Some(Command::Settle(batch)) = out.first() {
+            dues.extend(batch.iter().map(|settlement| match settlement.how {
+                How::Retry { after, .. } => after,
+                _ => Duration::ZERO,
+            }));
+        }
+        dues.extend(settle_all(&mut worker));
+    }
+    assert_eq!(dues.len(), 50);
+    assert!(dues.iter().all(|due| *due == 4900 * MS), "{dues:?}");
+}
+
+/// Confirms what is being settled, and returns the delays of the next batch.
+fn settle_all(worker: &mut Worker) -> Vec<Duration> {
+    let out = tell(worker, 100, settled(&[]));
+    out.iter()
+        .filter_map(|command| match command {
+            Command::Settle(batch) => Some(batch),
+            _ => None,
+        })
+        .flatten()
+        .filter_map(|settlement| match settlement.how {
+            How::Retry { after, .. } => Some(after),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn an_open_breaker_holds_claimed_attempts_and_spends_no_retry() {
+    let breaker = Breaker {
+        trip: Trip::Consecutive { failures: 1 },
+        open: 1000 * MS,
+        jitter: 0.0,
+        probes: 1,
+        on: vec![],
+        scope: Scope::Worker,
+    };
+    let mut worker = with_policy(3, Wait::Due { at_most: 60_000 * MS }, Policy { breaker: Some(breaker), ..exponential() });
+    tell(&mut worker, 0, Event::Started);
+    tell(&mut worker, 0, claims(1..2, None));
+    tell(&mut worker, 10, replied(1, Outcome::TimedOut));
+    tell(&mut worker, 11, settled(&[1]));
+    tell(&mut worker, 12, Event::Notified);
+    assert_eq!(kinds(&tell(&mut worker, 20, claims(2..4, None))), [""; 0], "two attempts, no call");
+    assert_eq!(worker.wake_at(), Some(at(1010)));
+    assert_eq!(kinds(&tell(&mut worker, 1010, Event::Woke)), ["call"], "one probe");
+    let out = tell(&mut worker, 1020, replied(2, Outcome::Ok));
+    assert!(kinds(&out).contains(&"settle"));
+    let again = worker.wake_at().expect("the other is held");
+    assert!(kinds(&tell(&mut worker, again.as_nanos().div_ceil(1_000_000) as u32, Event::Woke)).contains(&"call"));
+}
+
+#[test]
+fn held_attempts_are_handed_back_when_it_drains() {
+    let rate = Rate { rule: RateRule::Fixed { rate: 1.0, burst: 1 }, scope: Scope::Worker };
+    let mut worker = with_policy(2, due(), Policy { rate: Some(rate), ..exponential() });
+    tell(&mut worker, 0, Event::Started);
+    assert_eq!(kinds(&tell(&mut worker, 0, claims(1..3, None))), ["call"]);
+    let out = tell(&mut worker, 1, Event::Drain);
+    assert!(matches!(&out[..], [Command::Settle(batch)] if batch[0].how == How::Release), "{out:?}");
 }

@@ -11,7 +11,7 @@ use simq::dist::Dist;
 use simq::downstream::{self, Downstream, Mode, Outage};
 use simq::job::{Memory, State};
 use simq::metrics::{Attempt, Fate, JobRecord, Lens, RunRecord, Summary};
-use simq::policy::{Backoff, Decision, Jitter, Policy, RetryAfter};
+use simq::policy::{Backoff, Decision, Jitter, Policy};
 use simq::queue::ClaimMode;
 use simq::report::{Comparison, Conditions, Run};
 use simq::rng::{Seed, Stream};
@@ -31,7 +31,7 @@ pub fn policies() -> Vec<NamedPolicy> {
     let exponential = Backoff::Exponential { base: ms(500), factor: 2.0 };
     let policy = |name: &str, backoff, jitter| {
         let cap = Some(ms(8_000));
-        let policy = Policy { backoff, cap, jitter, max_retries: None, classify: true, retry_after: RetryAfter::Ignore };
+        let policy = Policy { backoff, cap, jitter, classify: true, ..Policy::default() };
         NamedPolicy { name: name.into(), policy }
     };
     vec![

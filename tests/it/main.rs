@@ -11,6 +11,7 @@ mod herd;
 mod mock;
 mod outages;
 mod play;
+mod policies;
 mod postgres;
 mod processes;
 mod replay;

@@ -14,6 +14,7 @@ mod attempts;
 mod bars;
 mod canvas;
 mod completion;
+mod delays;
 mod frame;
 mod heat;
 mod peaks;
@@ -29,6 +30,8 @@ use super::across::{Runs, policies};
 use super::series;
 use crate::report::Comparison;
 use canvas::{Canvas, Drawn};
+
+pub use delays::save_delays;
 
 /// A kind of chart.
 pub(super) struct Chart {

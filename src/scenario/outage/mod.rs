@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::error::{Error, Problem};
 use super::file::Check;
-use super::nearest::nearest;
 use super::table::{Field, Place, Section, listed, table};
 use super::value::{Count, Factor, Length, Name, Offset, Rate, RetryHint, Share, SomeShare};
 use super::words::words;
 use crate::downstream::{Mode, Outage};
+use crate::nearest::nearest;
 use crate::time::{Instant, Window, show};
 
 table! {

@@ -1,7 +1,7 @@
 //! The known word that a mistyped one was probably meant to be.
 
 /// The candidate with the fewest edits, if they are few for the length of the word.
-pub(super) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let allowed = (word.chars().count() / 3).max(1);
     let scored = candidates.iter().map(|candidate| (edits(word, candidate), *candidate));
     scored.filter(|(edits, _)| *edits <= allowed).min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
