@@ -99,6 +99,7 @@ impl Policy {
     /// Plus and minus, and an end far beyond the longest delay: an infinite wait times nothing would be no number.
     pub(super) fn padded(&self, x: f64) -> f64 {
         const FAR: f64 = 1e30;
+        #[expect(clippy::manual_clamp, reason = "what is no number becomes 0 here, and would stay none by clamp")]
         (x + float(self.plus) - float(self.minus)).max(0.0).min(FAR)
     }
 

@@ -208,13 +208,23 @@ fn a_drained_worker_finishes_its_work_and_hands_late_claims_back() {
     assert!(worker.is_idle() && worker.wake_at().is_none());
 }
 
-/// The delay in the first settlement of these commands.
-fn after(commands: &[Command]) -> Duration {
-    let Some(Command::Settle(batch)) = commands.first() else { panic!("{commands:?}") };
-    match batch[0].how {
-        How::Retry { after, .. } => after,
-        ref other => panic!("{other:?}"),
-    }
+/// The delays of the retries that these commands settle.
+fn delays(commands: &[Command]) -> Vec<Duration> {
+    let batches = commands.iter().filter_map(|command| match command {
+        Command::Settle { settlements, .. } => Some(settlements),
+        _ => None,
+    });
+    let delay = |settlement: &Settlement| match settlement.how {
+        How::Retry { after, .. } => Some(after),
+        _ => None,
+    };
+    batches.flatten().filter_map(delay).collect()
+}
+
+/// Told of a reply, and that nothing else happens at that moment.
+fn tell_of(worker: &mut Worker, ms: u32, reply: Event) -> Vec<Command> {
+    assert_eq!(tell(worker, ms, reply), []);
+    tell(worker, ms, Event::Woke)
 }
 
 /// T-40: a delay counts from the failure, however long the attempt took. T-41: from the claim, a slow attempt uses it up.
@@ -225,13 +235,13 @@ fn t40_a_delay_counts_from_the_failure_unless_the_policy_says_from_the_claim() {
         let mut worker = with_policy(1, due(), policy);
         tell(&mut worker, 0, Event::Started);
         tell(&mut worker, 100, claims(1..2, None));
-        assert_eq!(after(&tell(&mut worker, 1600, replied(1, Outcome::status(503)))), waits * MS, "{base:?}");
+        assert_eq!(delays(&tell_of(&mut worker, 1600, replied(1, Outcome::status(503)))), [waits * MS], "{base:?}");
     }
     let policy = Policy { clock: Clock { base: ClockBase::Claim, ..Clock::default() }, ..exponential() };
     let mut worker = with_policy(1, due(), policy);
     tell(&mut worker, 0, Event::Started);
     tell(&mut worker, 0, claims(1..2, None));
-    assert_eq!(after(&tell(&mut worker, 60_000, replied(1, Outcome::status(503)))), Duration::ZERO, "long overdue");
+    assert_eq!(delays(&tell_of(&mut worker, 60_000, replied(1, Outcome::status(503)))), [Duration::ZERO], "long overdue");
 }
 
 /// T-09, T-42: retries come due when the promoter looks, so jitter below its quantum shows no benefit.
@@ -246,35 +256,12 @@ fn t09_a_quantum_brings_all_retries_within_it_together() {
     let mut worker = with_policy(50, due(), policy);
     tell(&mut worker, 0, Event::Started);
     tell(&mut worker, 0, claims(1..51, None));
-    let mut dues = Vec::new();
     for token in 1..51 {
-        let out = tell(&mut worker, 100, replied(token, Outcome::status(503)));
-        if let Some(Command::Settle(batch)) = out.first() {
-            dues.extend(batch.iter().map(|settlement| match settlement.how {
-                How::Retry { after, .. } => after,
-                _ => Duration::ZERO,
-            }));
-        }
-        dues.extend(settle_all(&mut worker));
+        tell(&mut worker, 100, replied(token, Outcome::status(503)));
     }
+    let dues = delays(&tell(&mut worker, 100, Event::Woke));
     assert_eq!(dues.len(), 50);
     assert!(dues.iter().all(|due| *due == 4900 * MS), "{dues:?}");
-}
-
-/// Confirms what is being settled, and returns the delays of the next batch.
-fn settle_all(worker: &mut Worker) -> Vec<Duration> {
-    let out = tell(worker, 100, settled(&[]));
-    out.iter()
-        .filter_map(|command| match command {
-            Command::Settle(batch) => Some(batch),
-            _ => None,
-        })
-        .flatten()
-        .filter_map(|settlement| match settlement.how {
-            How::Retry { after, .. } => Some(after),
-            _ => None,
-        })
-        .collect()
 }
 
 #[test]
@@ -290,13 +277,13 @@ fn an_open_breaker_holds_claimed_attempts_and_spends_no_retry() {
     let mut worker = with_policy(3, Wait::Due { at_most: 60_000 * MS }, Policy { breaker: Some(breaker), ..exponential() });
     tell(&mut worker, 0, Event::Started);
     tell(&mut worker, 0, claims(1..2, None));
-    tell(&mut worker, 10, replied(1, Outcome::TimedOut));
+    tell_of(&mut worker, 10, replied(1, Outcome::TimedOut));
     tell(&mut worker, 11, settled(&[1]));
     tell(&mut worker, 12, Event::Notified);
     assert_eq!(kinds(&tell(&mut worker, 20, claims(2..4, None))), [""; 0], "two attempts, no call");
     assert_eq!(worker.wake_at(), Some(at(1010)));
     assert_eq!(kinds(&tell(&mut worker, 1010, Event::Woke)), ["call"], "one probe");
-    let out = tell(&mut worker, 1020, replied(2, Outcome::Ok));
+    let out = tell_of(&mut worker, 1020, replied(2, Outcome::Ok));
     assert!(kinds(&out).contains(&"settle"));
     let again = worker.wake_at().expect("the other is held");
     assert!(kinds(&tell(&mut worker, again.as_nanos().div_ceil(1_000_000) as u32, Event::Woke)).contains(&"call"));
@@ -307,7 +294,7 @@ fn held_attempts_are_handed_back_when_it_drains() {
     let rate = Rate { rule: RateRule::Fixed { rate: 1.0, burst: 1 }, scope: Scope::Worker };
     let mut worker = with_policy(2, due(), Policy { rate: Some(rate), ..exponential() });
     tell(&mut worker, 0, Event::Started);
-    assert_eq!(kinds(&tell(&mut worker, 0, claims(1..3, None))), ["call"]);
+    assert_eq!(kinds(&tell(&mut worker, 0, claims(1..3, None))), ["call", "remind"]);
     let out = tell(&mut worker, 1, Event::Drain);
-    assert!(matches!(&out[..], [Command::Settle(batch)] if batch[0].how == How::Release), "{out:?}");
+    assert!(matches!(&out[..], [Command::Settle { settlements, .. }] if settlements[0].how == How::Release), "{out:?}");
 }
