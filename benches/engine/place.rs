@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use simq::policy::{Backoff, Jitter, Policy, RetryAfter};
+use simq::policy::Policy;
 use simq::queue::ClaimMode;
 use simq::real::pg::Schema;
 use simq::real::pg::throwaway::{Options, Throwaway};
@@ -113,14 +113,7 @@ pub fn crew(count: u32, batch: u32, mode: ClaimMode, handler: fn(&Request) -> si
     let slots = if mode == ClaimMode::Transaction { 1 } else { batch };
     let lease = Duration::from_secs(30);
     let wait = Wait::Due { at_most: Duration::from_millis(200) };
-    let policy = Policy {
-        backoff: Backoff::None,
-        cap: None,
-        jitter: Jitter::None,
-        max_retries: None,
-        classify: true,
-        retry_after: RetryAfter::Ignore,
-    };
+    let policy = Policy { classify: true, ..Policy::default() };
     let workers = Settings { count, slots, connections: count, claim: mode, batch, lease, wait };
     Crew { workers, policy, seed: Seed(1), handler: Handler::Inline(handler) }
 }

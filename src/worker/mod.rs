@@ -24,61 +24,21 @@
 
 mod command;
 mod event;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
-
 pub use command::{Command, Request};
 pub use event::{Event, Operation};
+pub use settings::{Settings, Wait};
 
 use crate::call::Outcome;
 use crate::job::{JobId, Memory};
 use crate::policy::{ClockBase, Decision, Guard, Policy, Shared};
-use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
+use crate::queue::{Claim, Claimed, How, Settled, Settlement, Token};
 use crate::rng::{Seed, Stream};
 use crate::time::Instant;
-
-/// The worker processes of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Settings {
-    /// How many workers, at least 1.
-    pub count: u32,
-    /// Attempts that one worker has under way at once, at least 1.
-    pub slots: u32,
-    /// Database connections that all workers share, at least 1.
-    pub connections: u32,
-    /// How jobs are claimed.
-    pub claim: ClaimMode,
-    /// Most jobs taken by one claim, at least 1; 1 in transaction mode. Also the most that a lost claim answer repeats at a blow.
-    pub batch: u32,
-    /// How long a claim is exclusive without being extended.
-    pub lease: Duration,
-    /// How an idle worker learns of work.
-    pub wait: Wait,
-}
-
-/// How an idle worker learns of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "wait", rename_all = "kebab-case")]
-pub enum Wait {
-    /// It asks every so often, each worker at a phase of its own.
-    Poll {
-        /// The period, above zero.
-        every: Duration,
-    },
-    /// It sleeps until the next waiting job is due, and asks at least this often.
-    Due {
-        /// The longest sleep, above zero.
-        at_most: Duration,
-    },
-    /// As `Due`, and the database tells it of new jobs (LISTEN and NOTIFY).
-    Listen {
-        /// The longest sleep, above zero.
-        at_most: Duration,
-    },
-}
 
 /// The wait after the first failure of the store; doubles up to [`LONGEST_PAUSE`], with equal jitter.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::policy::{Backoff, Breaker, Clock, Rate, RateRule, Scope, Trip};
+use crate::queue::ClaimMode;
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -6,15 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms that every room may use: plain words without behaviour of their own.
-const WORDS: [&str; 5] = ["time", "rng", "dist", "job", "call"];
+const WORDS: [&str; 6] = ["time", "rng", "dist", "job", "call", "nearest"];
 
 /// What a room may use beside itself and the words. What is not listed is forbidden, and a room that is not listed is unknown.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("time", &[]),
     ("rng", &[]),
     ("dist", &[]),
     ("job", &[]),
     ("call", &[]),
+    ("nearest", &[]),
     // The core is pure, and its rooms do not know each other.
     ("policy", &[]),
     ("downstream", &[]),
