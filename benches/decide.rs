@@ -51,6 +51,7 @@ fn policies() -> [(&'static str, Policy); 4] {
         max_retries: None,
         classify: true,
         retry_after: RetryAfter::Ignore,
+        ..Policy::default()
     };
     [
         ("none", policy(&Backoff::None, Jitter::None)),

@@ -119,6 +119,7 @@ fn worker() -> Worker {
         max_retries: None,
         classify: true,
         retry_after: RetryAfter::Ignore,
+        ..Policy::default()
     };
     Worker::new(0, settings, Duration::from_secs(1), policy, Seed(1))
 }
