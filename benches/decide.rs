@@ -56,7 +56,7 @@ fn policies() -> [(&'static str, Policy); 4] {
     [
         ("none", policy(&Backoff::None, Jitter::None)),
         ("exponential", policy(&exponential, Jitter::None)),
-        ("decorrelated", policy(&exponential, Jitter::Decorrelated)),
+        ("decorrelated", policy(&exponential, Jitter::Decorrelated { bound: false, rising: false })),
         ("full jitter", policy(&exponential, Jitter::Full)),
     ]
 }

@@ -51,7 +51,7 @@ pub(super) fn report(error: &anyhow::Error) -> Exit {
         return Exit::Done;
     }
     let exit = error.downcast_ref::<Code>().map_or(Exit::Internal, |code| code.0);
-    anstream::eprintln!("error: {}", message(error));
+    super::say::say(&format!("error: {}", message(error)));
     exit
 }
 

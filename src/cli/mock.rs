@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 
 use super::exit::Code;
 use super::postgres::Stop;
+use super::say::say;
 use super::{Exit, args, scenario};
 use crate::downstream::{Downstream, Mode, Outage};
 use crate::real::{Clock, Conduct, Mock, Setup};
@@ -37,7 +38,7 @@ pub(super) fn main(args: &args::Mock) -> anyhow::Result<Exit> {
             std::process::exit(Exit::Interrupted as i32);
         };
         tokio::select! {
-            conduct = tokio::task::spawn_blocking(move || mock.stop()) => anstream::eprintln!("{}", account(&conduct?)),
+            conduct = tokio::task::spawn_blocking(move || mock.stop()) => say(&account(&conduct?).to_string()),
             () = asked_again => {}
         }
         Ok(Exit::Done)

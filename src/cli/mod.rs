@@ -8,6 +8,7 @@ mod policies;
 mod postgres;
 mod progress;
 mod run;
+mod say;
 mod scenario;
 mod schema;
 mod validate;

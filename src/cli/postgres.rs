@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use super::exit::Code;
+use super::say::say;
 use super::{Exit, args};
 use crate::real::pg;
 use crate::real::pg::throwaway::{self, Options, Startup, Template, Throwaway};
@@ -48,7 +49,7 @@ async fn serve(args: args::Postgres) -> anyhow::Result<Option<ExitStatus>> {
     let options = Options { durable: args.durable, ..Options::default() };
     let server = Throwaway::start(options).await.context(Code(Exit::Environment))?;
     let mut stop = Stop::listen()?;
-    eprintln!("{}", figures(server.startup()));
+    say(&figures(server.startup()));
     if args.migrate {
         pg::migrate(&server.connect_options()).await.context(Code(Exit::Environment))?;
     }
@@ -102,23 +103,41 @@ pub(super) enum Asked {
     Terminate,
 }
 
-/// Ctrl-C and SIGTERM, as things to wait for.
+/// Ctrl-C, SIGTERM and the end of the terminal, as things to wait for.
 pub(super) struct Stop {
     interrupt: Signal,
     terminate: Signal,
+    /// Not where it is ignored, as under nohup: then simq is meant to outlive its terminal.
+    hangup: Option<Signal>,
 }
 
 impl Stop {
     pub(super) fn listen() -> io::Result<Stop> {
-        Ok(Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hangup = if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+        Ok(Stop { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
     pub(super) async fn asked(&mut self) -> Asked {
         tokio::select! {
             _ = self.interrupt.recv() => Asked::Interrupt,
             _ = self.terminate.recv() => Asked::Terminate,
+            () = hung_up(&mut self.hangup) => Asked::Terminate,
         }
     }
+}
+
+async fn hung_up(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored; where the system does not tell, it was not.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// One line: which server, and where the time went.

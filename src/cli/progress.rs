@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::say::say;
 use crate::real::{Live, Outcome};
 use crate::scenario::{NamedPolicy, Scenario};
 
@@ -158,8 +159,8 @@ impl Teller {
 
     fn line(&self, sentence: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| anstream::eprintln!("{sentence}")),
-            None if self.plain => anstream::eprintln!("{sentence}"),
+            Some(bar) => bar.suspend(|| say(sentence)),
+            None if self.plain => say(sentence),
             None => {}
         }
     }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::database::Lent;
 use super::exit::Code;
 use super::progress::Progress;
+use super::say::say;
 use super::{Exit, args, scenario};
 use crate::metrics::Limit;
 use crate::real::{self, End, Live, Outcome, Plan};
@@ -28,7 +29,10 @@ pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
         return Err(anyhow!(Code(Exit::Usage)).context(message));
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(&scenario.name));
-    report::check(&out).context(Code(Exit::Usage))?;
+    report::try_out(&out).map_err(|error| {
+        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
+        anyhow::Error::new(error).context(Code(code))
+    })?;
     super::postgres::shed_pgoptions()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let comparison = runtime.block_on(compare(scenario, &args))?;
@@ -46,8 +50,8 @@ fn narrow(mut scenario: Scenario, args: &args::Run) -> anyhow::Result<Scenario> 
     if !args.policies.is_empty() {
         scenario.policies.retain(|policy| args.policies.contains(&policy.name));
     }
-    if args.repetitions == Some(0) {
-        return Err(usage("`--repetitions` must be at least 1".to_owned()));
+    if args.repetitions.is_some_and(|repetitions| !(1..=1000).contains(&repetitions)) {
+        return Err(usage("`--repetitions` must be from 1 to 1000".to_owned()));
     }
     scenario.repetitions = args.repetitions.unwrap_or(scenario.repetitions);
     scenario.seed = args.seed.map_or(scenario.seed, Seed);
@@ -158,7 +162,7 @@ fn listen_for_stop(quiet: bool) -> anyhow::Result<watch::Receiver<bool>> {
     tokio::spawn(async move {
         signals.asked().await;
         if !quiet {
-            anstream::eprintln!("stopping: workers finish what they have under way; once more to leave at once");
+            say("stopping: what is under way is finished; once more to leave at once");
         }
         let _ = stopping.send(true);
         signals.asked().await;
@@ -172,7 +176,23 @@ fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: 
     if comparison.runs.is_empty() {
         return Ok(Exit::Interrupted);
     }
-    report::write(comparison, out, source).context(Code(Exit::Environment))?;
+    // A report that can't be written does not keep the figures from being seen.
+    let written = report::write(comparison, out, source).context(Code(Exit::Environment));
+    print(comparison, source, out, args, written.is_ok()).context(Code(Exit::Environment))?;
+    written?;
+    let exit = exit(comparison, args);
+    // What the audit found is an error, and so is what makes a strict run fail.
+    for warning in comparison.warnings.iter().filter(|w| !args.quiet || w.starts_with(AUDIT) || exit == Exit::Invalid) {
+        say(&format!("warning: {warning}"));
+    }
+    if exit == Exit::Invalid {
+        say("error: the measurement is not to be trusted, and --strict was given");
+    }
+    Ok(exit)
+}
+
+/// The result, on stdout.
+fn print(comparison: &Comparison, source: &str, out: &std::path::Path, args: &args::Run, written: bool) -> io::Result<()> {
     let mut stdout = anstream::stdout();
     if args.json {
         serde_json::to_writer_pretty(&mut stdout, &report::summary_json(comparison, source)).map_err(io::Error::from)?;
@@ -182,13 +202,12 @@ fn conclude(comparison: &Comparison, source: &str, out: &std::path::Path, args: 
         for sentence in report::verdict(comparison) {
             writeln!(stdout, "{sentence}")?;
         }
-        writeln!(stdout, "\n{}\nReport: {}", circumstances(comparison), out.display())?;
+        writeln!(stdout, "\n{}", circumstances(comparison))?;
+        if written {
+            writeln!(stdout, "Report: {}", out.display())?;
+        }
     }
-    // What the audit found is an error, and the exit code says so too.
-    for warning in comparison.warnings.iter().filter(|warning| !args.quiet || warning.starts_with(AUDIT)) {
-        anstream::eprintln!("warning: {warning}");
-    }
-    Ok(exit(comparison, args))
+    stdout.flush()
 }
 
 /// Seed, server and the settings that decide what was measured, in a line.

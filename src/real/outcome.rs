@@ -10,7 +10,7 @@ use super::mock::Conduct;
 use super::pg::JobRow;
 use crate::job::State;
 use crate::journal::Tape;
-use crate::metrics::{JobRecord, Lens, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99};
+use crate::metrics::{JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99};
 use crate::time::Instant;
 use crate::workload::Job;
 
@@ -70,7 +70,11 @@ impl Outcome {
         }
         let (recorders, tapes): (Vec<Recorder>, Vec<Option<Tape>>) = found.crew.into_iter().unzip();
         let (attempts, tally) = Recorder::merge(recorders);
-        let jobs = job_records(&found.jobs, &found.rows, &finishes(&attempts));
+        let mut jobs = job_records(&found.jobs, &found.rows, &finishes(&attempts));
+        if found.end == End::Stopped {
+            // What had not arrived was neither done nor lost.
+            jobs.retain(|job| job.last_due.is_some());
+        }
         let last_settled = attempts.iter().filter_map(|attempt| attempt.settled).max();
         let ended = match found.end {
             End::Finished => last_settled.unwrap_or(found.ended),
@@ -88,7 +92,12 @@ impl Outcome {
             samples: found.samples,
         };
         breaches.extend(audit(&record, found.end == End::Finished));
-        let summary = Summary::of(&record, &lens(plan));
+        let mut summary = Summary::of(&record, &lens(plan));
+        if found.starved > 0 {
+            summary.limit = Limit::Harness;
+            summary.limit_evidence =
+                format!("{} calls failed because this machine had no port or file left for them", found.starved);
+        }
         Outcome { end: found.end, summary, record, breaches, warnings, tapes: tapes.into_iter().flatten().collect() }
     }
 }

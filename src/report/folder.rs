@@ -11,6 +11,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,18 +29,33 @@ pub(super) struct Draft {
     old: PathBuf,
 }
 
-/// Checks that a report may be written to `dir`: that nothing is there, or an empty folder, or an older report. Ask before
-/// a long run, so that its figures do not end in an error.
+/// Checks that a report can be written to `dir`: that nothing is there, or an empty folder, or an older report, and that folders can
+/// be made beside it. Ask before a long run, so that its figures do not end in an error.
 ///
 /// # Errors
-/// [`Error::Alien`] or [`Error::NotAFolder`] if something else is there, [`Error::Write`] if it can't be looked at.
-pub fn check(dir: &Path) -> Result<(), Error> {
+/// [`Error::Alien`], [`Error::NotAFolder`] or [`Error::Fixed`] if something else is there, [`Error::Write`] if it can't be
+/// looked at or nothing can be written.
+pub fn try_out(dir: &Path) -> Result<(), Error> {
+    Draft::beside(dir).map(drop)
+}
+
+/// Checks that what is at `dir` may be replaced.
+fn check(dir: &Path) -> Result<(), Error> {
     match fs::metadata(dir) {
+        Ok(_) if is_fixed(dir) => Err(Error::Fixed(dir.to_owned())),
         Ok(meta) if meta.is_dir() => check_contents(dir),
         Ok(_) => Err(Error::NotAFolder(dir.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::at(dir)(error)),
     }
+}
+
+/// Whether the folder can't be swapped for another: others stand on it, a mount or this process.
+fn is_fixed(dir: &Path) -> bool {
+    let Ok(full) = fs::canonicalize(dir) else { return false };
+    let device = |path: &Path| fs::metadata(path).map(|meta| meta.dev()).ok();
+    let mounted = full.parent().is_none_or(|parent| device(parent) != device(&full));
+    mounted || std::env::current_dir().is_ok_and(|here| here == full)
 }
 
 /// A report holds both summaries, and besides only tables, charts and JSON.

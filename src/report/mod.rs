@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "plot")]
 pub use chart::save_delays;
 pub use comparison::{Comparison, Conditions, Run};
-pub use folder::check;
+pub use folder::try_out;
 pub use json::summary as summary_json;
 pub use table::table;
 pub use verdict::verdict;
@@ -76,6 +76,9 @@ pub enum Error {
         /// What does not belong in a report.
         found: String,
     },
+    /// The folder is a mount point, or where this process stands.
+    #[error("`{}` can't be swapped for a new report, since it is a mount point or the current directory: name a folder inside it", .0.display())]
+    Fixed(PathBuf),
     /// The target is not a folder.
     #[error("`{}` is not a folder: name another place for the report", .0.display())]
     NotAFolder(PathBuf),

@@ -110,7 +110,7 @@ fn line(name: String, cells: impl Iterator<Item = String>) -> String {
 fn note(policies: &[Runs<'_>], ranges: bool) -> String {
     match policies.iter().map(|runs| runs.runs.len()).max() {
         Some(most @ 2..) if ranges => format!("medians of {most} repetitions [least–most]\n"),
-        Some(most @ 2..) => format!("medians of {most} repetitions; their ranges are in summary.csv\n"),
+        Some(most @ 2..) => format!("medians of {most} repetitions; each is a row of summary.csv\n"),
         _ => String::new(),
     }
 }

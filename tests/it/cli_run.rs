@@ -172,7 +172,7 @@ fn what_makes_no_sense_is_a_usage_error_before_anything_starts() {
     for (scenario, words, expected) in [
         (SMALL, &["--no-such-flag"][..], "--no-such-flag"),
         (SMALL, &["--seed", "much"], "--seed"),
-        (SMALL, &["--repetitions", "0"], "at least 1"),
+        (SMALL, &["--repetitions", "0"], "from 1 to 1000"),
         (SMALL, &["--policy", "full"], "no policy `full`: it has none, constant"),
         (SMALL, &["--keep"], "--database-url"),
         (SMALL, &["--database-url", "mysql://localhost/x"], "postgres://user:password@host:5432/database"),
@@ -305,7 +305,7 @@ async fn ctrl_c_and_sigterm_write_what_there_is_and_leave_nothing() {
         let (code, err) = end(simq);
         assert_eq!(code, Some(130), "{err}");
         desk.place.assert_clean();
-        assert!(err.contains("stopping: workers finish what they have under way"), "{err}");
+        assert!(err.contains("stopping: what is under way is finished"), "{err}");
         let rows = desk.rows("summary.csv");
         assert_eq!(rows.len(), 1, "the second policy was never begun");
         assert_eq!((rows[0]["policy"].as_str(), rows[0]["partial"].as_str()), ("slow", "true"));
@@ -404,4 +404,27 @@ async fn schemas(database: &PgConnectOptions) -> Vec<String> {
 async fn schemas_of(connection: &mut PgConnection) -> Vec<String> {
     let query = "SELECT nspname::text FROM pg_namespace WHERE nspname LIKE 'simq\\_%' ORDER BY 1";
     sqlx::query_scalar(query).fetch_all(connection).await.unwrap()
+}
+
+#[test]
+fn a_report_that_could_not_be_put_in_place_is_refused_before_anything_starts() {
+    let desk = Desk::new();
+    let file = desk.home.path().join("scenario.toml");
+    fs::write(&file, SMALL).unwrap();
+    let to = |out: &str| said(desk.place.command().arg("run").arg(&file).args(["--out", out]).current_dir(desk.home.path()));
+    let here = to(".");
+    assert_eq!(here.code, Some(2), "{here:?}");
+    assert!(here.err.contains("current directory"), "{here:?}");
+    let nowhere = to("/proc/simq");
+    assert_eq!((nowhere.code, nowhere.out.as_str()), (Some(5), ""), "{nowhere:?}");
+    assert!(!nowhere.err.contains("starts"), "{nowhere:?}");
+}
+
+#[test]
+fn a_stderr_that_nobody_can_write_to_stops_nothing() {
+    let desk = Desk::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = desk.run(SMALL).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(desk.out().join("summary.csv").exists());
 }

@@ -171,11 +171,11 @@ fn where_no_report_can_be_nothing_is_left() {
     let file = home.path().join("file");
     fs::write(&file, "mine").unwrap();
     assert!(matches!(report::write(&comparison, &file, "").unwrap_err(), Error::NotAFolder(_)));
-    assert!(matches!(report::check(&file), Err(Error::NotAFolder(_))));
+    assert!(matches!(report::try_out(&file), Err(Error::NotAFolder(_))));
     assert!(matches!(report::write(&comparison, &file.join("below"), "").unwrap_err(), Error::Write { .. }));
     assert_eq!(names(home.path()), ["file"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    report::check(&home.path().join("new")).expect("a report may be made where nothing is");
+    report::try_out(&home.path().join("new")).expect("a report may be made where nothing is");
 }
 
 #[cfg(unix)]

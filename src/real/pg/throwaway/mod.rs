@@ -31,6 +31,7 @@ mod template;
 mod user;
 
 use std::env;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -212,7 +213,10 @@ fn guard_exe(options: &Options) -> Result<PathBuf, Error> {
 fn plan(options: &Options) -> Result<(Spec, Binaries), Error> {
     let user = user::for_server()?;
     let cache = Cache::open();
-    let say = options.say.unwrap_or(|line| eprintln!("{line}"));
+    let say = options.say.unwrap_or(|line| {
+        // Nobody may be there to hear it.
+        let _unheard = writeln!(std::io::stderr(), "{line}");
+    });
     let binaries = discover::Search::from_env().run(user.as_ref(), cache.as_ref(), say)?;
     let template = cache.map(|cache| cache.template(&binaries.bin, &binaries.version, &settings::initdb(binaries.major)));
     let bin = binaries.bin.clone();
