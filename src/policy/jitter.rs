@@ -76,7 +76,7 @@ pub enum Jitter {
         /// Every job meets the same draw, as where a generator is cloned into each request (tower).
         cloned: bool,
     },
-    /// The curve's value before [`plus`](super::Policy::plus) times a draw from `[low, high)` that is made once for all jobs, to
+    /// The curve's value before `plus` times a draw from `[low, high)` that is made once for all jobs, to
     /// the thousandth; then `row` plays on what came of it.
     ///
     /// Source: MassTransit 8.5, `RetryPolicies/ExponentialRetryPolicy.cs`.

@@ -50,19 +50,19 @@ async fn an_unavailable_downstream_answers_503_until_its_window_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refusing_downstream_is_not_reached_and_serves_on_the_same_port_again() {
     let arrival = "arrival = 'constant'\nrate = '200/s'";
-    let text = jobs(120, arrival)
+    let text = jobs(300, arrival)
         + HEALTHY
         + "client_timeout = '20s'\n"
-        + &outage("at = '100ms'\nlasts = '400ms'", "'refuse'")
+        + &outage("at = '700ms'\nlasts = '400ms'", "'refuse'")
         + PATIENT;
     let outcome = play(&scenario(&text)).await;
     assert_all_completed(&outcome);
-    let window = Window::starting(ms(100), ms(400));
+    let window = Window::starting(ms(700), ms(400));
     // A call that is under way when the door closes is cut.
     let shut = |attempt: &Attempt| matches!(answer(attempt), Answer::Refused | Answer::Reset);
     assert!(inside(&outcome, window).iter().all(shut));
     let (ok, refused, cut) = (count(&outcome, Answer::Ok), count(&outcome, Answer::Refused), count(&outcome, Answer::Reset));
-    assert_eq!((ok, ok + refused + cut), (120, outcome.record.attempts.len() as u64), "nothing else happened");
+    assert_eq!((ok, ok + refused + cut), (300, outcome.record.attempts.len() as u64), "nothing else happened");
     assert!(refused > 0);
     let arrivals = outcome.record.arrivals_at_downstream;
     assert!((ok..=ok + cut).contains(&arrivals), "{arrivals} calls arrived, {ok} were served and {cut} cut");

@@ -42,7 +42,7 @@ impl Store {
         Ok(Store { connections, mode, transactions: AtomicU64::new(0) })
     }
 
-    /// The same, but that each claim looks at everything: slower, and with the order kept to the letter (see [`lease`](super::lease)).
+    /// The same, but that each claim looks at everything: slower, and with the order kept to the letter (the module `lease` says how far it is bent otherwise).
     ///
     /// # Errors
     /// As [`Store::open`].
