@@ -7,15 +7,14 @@ use simq::real::pg::{Schema, Store};
 use sqlx::postgres::PgConnection;
 
 use super::place::{Place, connect, crew, fill, run, succeed};
-use super::raw::one;
 use super::tell::median;
 
 const CLAIMS: usize = 200;
 const BATCH: u32 = 10;
 
 pub async fn measure(place: &Place) {
-    println!("\ncost of a claim of {BATCH} jobs: median of {CLAIMS}, and buffers touched by one");
-    println!("{:<44} {:>22} {:>22}", "", "engine", "the article's (1 job)");
+    println!("\ncost of a claim of {BATCH} jobs: median of {CLAIMS}");
+    println!("{:<44} {:>12} {:>22}", "", "engine", "the article's (1 job)");
     let mut none = None;
     for backlog in [0_u64, 10_000, 100_000, 1_000_000] {
         let ours = engine(place, &backed_off(backlog)).await;
@@ -29,18 +28,9 @@ pub async fn measure(place: &Place) {
     }
 }
 
-type Cost = (f64, f64);
-
-fn line(what: &str, ours: Cost, article: Cost, none: Cost) {
-    println!(
-        "{what:<44} {:>9.2} ms {:>6.0} bufs {:>9.2} ms {:>6.0} bufs   engine {:.2}x the time, {:.2}x the buffers of none",
-        ours.0,
-        ours.1,
-        article.0,
-        article.1,
-        ours.0 / none.0,
-        ours.1 / none.1
-    );
+/// Costs in milliseconds.
+fn line(what: &str, ours: f64, article: f64, none: f64) {
+    println!("{what:<44} {ours:>9.2} ms {article:>19.2} ms   engine {:.2}x of none", ours / none);
 }
 
 fn backed_off(jobs: u64) -> String {
@@ -76,26 +66,24 @@ fn articles_kept(jobs: u64) -> String {
     )
 }
 
-async fn engine(place: &Place, backlog: &str) -> Cost {
+async fn engine(place: &Place, backlog: &str) -> f64 {
     let schema = place.schema().await;
     let mut connection = connect(&schema).await;
     run(&mut connection, backlog).await;
     run(&mut connection, &fill(1, 20_000)).await;
     run(&mut connection, "ANALYZE; CHECKPOINT").await;
     let store = Store::open(&schema, &crew(1, BATCH, ClaimMode::Lease, succeed).workers).await.expect("the store opens");
-    let before = touched(&mut connection).await;
     let mut number = 0;
     let time = claims(&store, async |store: &Store, settlements: &[Settlement]| {
         number += 1;
         store.settle(0, number, settlements).await.expect("it settles");
     })
     .await;
-    let buffers = (touched(&mut connection).await - before) / CLAIMS as f64;
     close(store, connection, schema).await;
-    (time, buffers)
+    time
 }
 
-async fn article(place: &Place, backlog: &str) -> Cost {
+async fn article(place: &Place, backlog: &str) -> f64 {
     let schema = place.schema().await;
     let mut connection = connect(&schema).await;
     run(&mut connection, backlog).await;
@@ -103,14 +91,12 @@ async fn article(place: &Place, backlog: &str) -> Cost {
     run(&mut connection, &format!("INSERT INTO article (id, type, payload, priority, max_retries) {rows}; ANALYZE; CHECKPOINT"))
         .await;
     let store = Store::open(&schema, &crew(1, 1, ClaimMode::Transaction, succeed).workers).await.expect("the store opens");
-    let before = touched(&mut connection).await;
     let time = claims(&store, async |store: &Store, settlements: &[Settlement]| {
         store.settle(0, 1, settlements).await.expect("it settles");
     })
     .await;
-    let buffers = (touched(&mut connection).await - before) / CLAIMS as f64;
     close(store, connection, schema).await;
-    (time, buffers)
+    time
 }
 
 /// The median time of a claim, in milliseconds.
@@ -126,15 +112,6 @@ async fn claims(store: &Store, mut settle: impl AsyncFnMut(&Store, &[Settlement]
         settle(store, &settlements).await;
     }
     median(times)
-}
-
-/// Buffers that this schema's queue tables and indexes were asked for so far. The statistics of a backend reach the view when
-/// it falls idle.
-async fn touched(connection: &mut PgConnection) -> f64 {
-    run(connection, "SELECT pg_stat_force_next_flush()").await;
-    let statement = "SELECT sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))::float8
-                     FROM pg_statio_user_tables WHERE schemaname = current_schema()";
-    one(connection, statement.to_owned()).await
 }
 
 async fn close(store: Store, connection: PgConnection, schema: Schema) {

@@ -1,7 +1,7 @@
 //! What this Postgres can do at all: hand-written statements in a loop, on tables with nothing to spare.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::{Connection, Row};
 
 use simq::real::pg::Schema;
 
@@ -126,9 +126,4 @@ async fn total(clients: Vec<tokio::task::JoinHandle<u64>>) -> u64 {
         jobs += client.await.expect("it does not panic");
     }
     jobs
-}
-
-/// The first column of the first row of a statement put together here.
-pub async fn one(connection: &mut PgConnection, statement: String) -> f64 {
-    sqlx::query_scalar(AssertSqlSafe(statement)).fetch_one(connection).await.expect("it answers")
 }

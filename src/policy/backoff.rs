@@ -171,6 +171,12 @@ pub(super) fn scaled(duration: Duration, factor: f64) -> Duration {
 
 /// `factor^n`. Past 2^1024 it is infinite, and `i32::MAX` is past that for every factor that is worth the name.
 fn power(factor: f64, n: u32) -> f64 {
+    const BIAS: u32 = 1023;
+    const MANTISSA: u32 = 52;
+    if factor == 2.0 && n <= BIAS {
+        // A power of two is an exponent and nothing else: exact on every platform, and quicker than multiplying.
+        return f64::from_bits(u64::from(BIAS + n) << MANTISSA);
+    }
     factor.powi(i32::try_from(n).unwrap_or(i32::MAX))
 }
 
@@ -217,6 +223,13 @@ mod tests {
         let curve = Backoff::Exponential { base: Duration::from_millis(100), factor: 2.0 };
         let waits: Vec<u128> = (1..=5).map(|n| curve.before_retry(n).as_millis()).collect();
         assert_eq!(waits, [100, 200, 400, 800, 1600]);
+    }
+
+    #[test]
+    fn powers_of_two_are_what_multiplying_gives() {
+        for n in [0, 1, 2, 31, 52, 64, 1022, 1023, 1024, 5000] {
+            assert_eq!(power(2.0, n), 2.0_f64.powi(n as i32), "2^{n}");
+        }
     }
 
     #[test]
