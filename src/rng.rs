@@ -31,8 +31,6 @@ pub enum Stream {
     Fault = 5,
     /// A worker's phase: when in its period it polls, and how long it waits after a database error.
     Phase = 6,
-    /// The order in which policies run in a repetition.
-    Order = 7,
     /// How much longer a circuit breaker stays open.
     Breaker = 8,
     /// Whether a fault strikes a call.

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnection;
@@ -33,6 +34,8 @@ pub(super) struct Lease {
     left: Mutex<BTreeMap<i64, Vec<Token>>>,
     mark: Mutex<Mark>,
     strict: bool,
+    /// Claims that took two statements.
+    second_looks: AtomicU64,
 }
 
 /// Where the last claim ended, and what is known of the retries.
@@ -71,6 +74,11 @@ impl Lease {
         self.strict = true;
     }
 
+    /// Transactions beyond one for each call.
+    pub(super) fn second_looks(&self) -> u64 {
+        self.second_looks.load(Ordering::Relaxed)
+    }
+
     pub(super) async fn claim(
         &self,
         connection: &mut PgConnection,
@@ -79,18 +87,20 @@ impl Lease {
         lease: Duration,
     ) -> Result<Claimed, sqlx::Error> {
         let mark = *self.mark.lock().expect("nobody panics while holding it");
-        let mut claims = match !self.strict && mark.goes_on(limit, Instant::now()) {
-            true => self.claim_new(connection, worker, limit, lease, mark).await?,
-            false => Vec::new(),
-        };
-        let rest = limit - claims.len() as u32;
-        let mut next_due = None;
-        if rest > 0 {
-            let all = self.claim_all(connection, worker, rest, lease).await?;
-            claims.extend(all.claims);
-            next_due = all.next_due;
+        if self.strict || !mark.goes_on(limit, Instant::now()) {
+            return self.claim_all(connection, worker, limit, lease).await;
         }
-        Ok(Claimed { claims, next_due })
+        let claims = self.claim_new(connection, worker, limit, lease, mark).await?;
+        if claims.is_empty() {
+            self.second_looks.fetch_add(1, Ordering::Relaxed);
+            return self.claim_all(connection, worker, limit, lease).await;
+        }
+        if claims.len() == limit as usize {
+            return Ok(Claimed { claims, next_due: None });
+        }
+        // The next claim looks at everything, and is to come at once. Not this one: what it has would be lost with it if it failed.
+        self.mark.lock().expect("nobody panics while holding it").looked = None;
+        Ok(Claimed { claims, next_due: Some(Duration::ZERO) })
     }
 
     /// New jobs only, from the mark on.

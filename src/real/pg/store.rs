@@ -56,7 +56,11 @@ impl Store {
 
     /// Transactions begun for the workers so far.
     pub fn transactions(&self) -> u64 {
-        self.transactions.load(Ordering::Relaxed)
+        let more = match &self.mode {
+            Mode::Lease(leases) => leases.second_looks(),
+            Mode::Transaction(_) => 0,
+        };
+        self.transactions.load(Ordering::Relaxed) + more
     }
 
     /// Takes up to `limit` due jobs for `worker`, exclusive for `lease`. In transaction mode one at the most.
