@@ -65,6 +65,8 @@ pub mod scenario;
 
 pub mod metrics;
 
+pub mod sim;
+
 #[cfg(feature = "real")]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]
 pub mod real;

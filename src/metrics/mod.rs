@@ -16,7 +16,7 @@ mod summary;
 mod users;
 
 pub use aftermath::{Aftermath, works};
-pub use attempt::{Attempt, Fate, JobRecord, RunRecord};
+pub use attempt::{Attempt, End, Fate, JobRecord, RunRecord};
 pub use audit::audit;
 pub use catalog::{Better, METRICS, Metric, Unit, Value};
 pub use limit::{Limit, Sample, timer_late_p99};

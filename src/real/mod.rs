@@ -37,7 +37,9 @@ pub use drive::Live;
 pub use handler::Handler;
 pub use http::{ATTEMPT_HEADER, CALLER_HEADER, Caller, JOB_HEADER};
 pub use mock::{Conduct, Mock, Setup};
-pub use outcome::{End, Outcome};
+pub use outcome::Outcome;
+
+pub use crate::metrics::End;
 pub use run::run;
 
 use crate::policy::Policy;
