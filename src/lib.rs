@@ -65,6 +65,8 @@ pub mod scenario;
 
 pub mod metrics;
 
+pub mod profile;
+
 pub mod sim;
 
 #[cfg(feature = "real")]

@@ -13,6 +13,7 @@
 pub mod pg;
 
 mod bell;
+pub mod calibrate;
 mod clock;
 mod drain;
 mod drive;

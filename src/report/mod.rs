@@ -16,6 +16,7 @@ mod across;
 mod chart;
 mod comparison;
 mod csv;
+pub mod fidelity;
 mod figure;
 mod folder;
 mod harm;

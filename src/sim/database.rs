@@ -8,7 +8,8 @@ use super::store::{Kind, Store};
 use super::world::{Next, World};
 use crate::journal::Sink;
 use crate::policy::Policy;
-use crate::queue::ClaimMode;
+use crate::profile::Profile;
+use crate::queue::{ClaimMode, How};
 use crate::rng::Stream;
 use crate::scenario::Scenario;
 use crate::time::Instant;
@@ -96,11 +97,15 @@ impl<S: Sink> World<'_, S> {
     /// Its connection is free: the statement is sent.
     fn send(&mut self, now: Instant, operation: u32) {
         self.database.transactions += 1;
+        let Profile { settle, claim, other, .. } = self.profile;
         let work = match &self.database.operations[operation].command {
-            Command::Settle { settlements, .. } => self.profile.settle.work(settlements.len()),
-            Command::Extend { claims, .. } => self.profile.other.work(claims.len()),
-            Command::Claim { .. } => self.profile.claim.work(0),
-            _ => self.profile.other.work(0),
+            Command::Settle { settlements, .. } => {
+                let retries = settlements.iter().filter(|one| matches!(one.how, How::Retry { .. } | How::Release)).count();
+                settle.work() + settle.more(settlements.len() - retries, retries)
+            }
+            Command::Extend { claims, .. } => other.work() + other.more(claims.len(), 0),
+            Command::Claim { .. } => claim.work(),
+            _ => other.work(),
         };
         let done = self.processors.serve(now, work);
         if done > now {
@@ -120,7 +125,8 @@ impl<S: Sink> World<'_, S> {
             Command::Claim { limit, lease } => {
                 let claimed = store.claim(now, *limit, *lease);
                 operation.gives_back = u32::from(!transaction || claimed.claims.is_empty());
-                more = self.profile.claim.work(claimed.claims.len()).saturating_sub(self.profile.claim.work(0));
+                let retries = claimed.claims.iter().filter(|claim| claim.memory.retries > 0).count();
+                more = self.profile.claim.more(claimed.claims.len() - retries, retries);
                 // A transaction's claim does not look ahead.
                 let next_due = claimed.next_due.filter(|_| !transaction);
                 (Event::Claimed(crate::queue::Claimed { next_due, ..claimed }), &self.profile.claim)

@@ -74,7 +74,7 @@ impl<S: Sink> World<'_, S> {
         let rest = &self.inflow.jobs[self.inflow.put_in..];
         self.inflow.sending = rest.iter().take(BATCH).take_while(|job| job.at <= now).count();
         let cost = self.profile.insert;
-        let done = self.processors.serve(now, cost.work(self.inflow.sending));
+        let done = self.processors.serve(now, cost.work() + cost.more(self.inflow.sending, 0));
         let at = done + self.sample(&cost.wait(), Stream::Store);
         if at > now {
             self.calendar.plan(at, Next::Loaded);

@@ -27,7 +27,6 @@ mod calendar;
 mod database;
 mod inflow;
 mod outcome;
-mod profile;
 mod replicate;
 mod slab;
 mod station;
@@ -39,13 +38,13 @@ use std::sync::atomic::AtomicBool;
 
 pub use calendar::Calendar;
 pub use outcome::Outcome;
-pub use profile::{Cost, Error as ProfileError, Profile, Timer};
 pub use replicate::replicate;
 pub use store::{Kind, Store, View};
 
 use crate::journal::{Sink, Tape};
 use crate::metrics::{Recorder, Services};
 use crate::policy::Policy;
+use crate::profile::Profile;
 use crate::rng::Seed;
 use crate::scenario::Scenario;
 use crate::time::Instant;

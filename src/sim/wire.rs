@@ -77,7 +77,7 @@ impl<S: Sink> World<'_, S> {
     /// When what sets out now on one way is there.
     fn pass(&mut self, now: Instant) -> Instant {
         let cost = &self.profile.call;
-        let (work, wait) = (cost.work(0) / 2, cost.wait());
+        let (work, wait) = (cost.work() / 2, cost.wait());
         self.processors.serve(now, work) + self.sample(&wait, Stream::Wire) / 2
     }
 

@@ -9,7 +9,6 @@ use super::bell::Bell;
 use super::calendar::Calendar;
 use super::database::Database;
 use super::inflow::Inflow;
-use super::profile::{Profile, micros};
 use super::station::Processors;
 use super::wire::Wire;
 use super::{Error, Plan};
@@ -19,6 +18,7 @@ use crate::job::JobId;
 use crate::journal::{self, Sink};
 use crate::metrics::{End, UserCall};
 use crate::policy;
+use crate::profile::Profile;
 use crate::rng::{Seed, Stream};
 use crate::time::Instant;
 use crate::worker::{Command, Event, Wait, Worker};
@@ -123,7 +123,7 @@ impl<'a, S: Sink> World<'a, S> {
             listens: matches!(settings.wait, Wait::Listen { .. }),
             leaving: None,
             draws: [0; 3],
-            grain: crate::time::nanos(micros(plan.profile.timer.grain_us)),
+            grain: crate::time::nanos(plan.profile.timer.grain()),
             late: plan.profile.timer.late(),
             events: 0,
         }

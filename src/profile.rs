@@ -4,8 +4,8 @@
 //! time that it waits for something else. Contention is not an input: it comes out, when more is asked for than the processors can do.
 //!
 //! ```text
-//!  claim    claim.work ──► its effect ──► claim.work_per_job × jobs, claim.wait ──► the answer
-//!  settle   settle.work + settle.work_per_job × jobs ──► its effect ──► settle.wait ──► the answer
+//!  claim    claim.work ──► its effect ──► claim.work_per_job × new jobs + claim.work_per_retry × retries, claim.wait ──► the answer
+//!  settle   settle.work + …_per_job × jobs that end + …_per_retry × jobs that are retried ──► its effect ──► settle.wait ──► the answer
 //!  call     half of call.work, half of call.wait ──► the downstream's model ──► the other halves ──► the reply
 //!  timer    rounded up to timer.grain, then timer.late
 //! ```
@@ -47,9 +47,12 @@ pub struct Profile {
 pub struct Cost {
     /// Processor time of each, in microseconds, of all processes that have a part in it.
     pub work_us: f64,
-    /// Processor time for each job in it, in microseconds.
+    /// Processor time for each job in it, in microseconds: of a claim each new job, of a settlement each job that ends.
     #[serde(default)]
     pub work_per_job_us: f64,
+    /// Processor time for each retry in it, in microseconds: claimed once more, or put off.
+    #[serde(default)]
+    pub work_per_retry_us: f64,
     /// Time beside that, when nothing else is going on, in microseconds: the median of a log-normal distribution.
     #[serde(default)]
     pub wait_us: f64,
@@ -94,10 +97,12 @@ pub enum Error {
     },
 }
 
-/// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = Profile::VERSION;
 
 impl Profile {
+    /// The version of the file.
+    pub const VERSION: u32 = 1;
+
     /// A machine that takes no time at all: what the policies, the workers and the downstream do by themselves.
     pub fn ideal() -> Profile {
         Profile {
@@ -115,7 +120,7 @@ impl Profile {
 
     /// What `simq calibrate` measured on a small machine: two shared processors, PostgreSQL 15 without fsync.
     pub fn built_in() -> Profile {
-        Profile::parse(include_str!("built_in.toml")).expect("the built-in profile is checked by a test")
+        Profile::parse(include_str!("built_in_profile.toml")).expect("the built-in profile is checked by a test")
     }
 
     /// Reads a profile.
@@ -153,6 +158,7 @@ impl Profile {
             [
                 (format!("{name}.work_us"), cost.work_us),
                 (format!("{name}.work_per_job_us"), cost.work_per_job_us),
+                (format!("{name}.work_per_retry_us"), cost.work_per_retry_us),
                 (format!("{name}.wait_us"), cost.wait_us),
                 (format!("{name}.wait_p99_us"), cost.wait_p99_us),
             ]
@@ -178,26 +184,36 @@ impl Profile {
 }
 
 impl Cost {
-    /// Processor time of one with so many jobs.
-    pub(super) fn work(&self, jobs: usize) -> Duration {
-        micros(self.work_us + self.work_per_job_us * jobs as f64)
+    /// Processor time of one, whatever is in it.
+    pub fn work(&self) -> Duration {
+        micros(self.work_us)
+    }
+
+    /// Processor time for what is in it.
+    pub fn more(&self, jobs: usize, retries: usize) -> Duration {
+        micros(self.work_per_job_us * jobs as f64 + self.work_per_retry_us * retries as f64)
     }
 
     /// The time beside that.
-    pub(super) fn wait(&self) -> Dist {
+    pub fn wait(&self) -> Dist {
         spread(self.wait_us, self.wait_p99_us)
     }
 }
 
 impl Timer {
+    /// The grain.
+    pub fn grain(&self) -> Duration {
+        micros(self.grain_us)
+    }
+
     /// How much later than its rounded time a timer runs.
-    pub(super) fn late(&self) -> Dist {
+    pub fn late(&self) -> Dist {
         spread(self.late_us, self.late_p99_us)
     }
 }
 
 /// Microseconds as a duration.
-pub(super) fn micros(us: f64) -> Duration {
+fn micros(us: f64) -> Duration {
     crate::time::seconds(us / 1e6)
 }
 
