@@ -39,6 +39,8 @@ pub enum Stream {
     Mark = 21,
     /// When ordinary users call.
     Users = 22,
+    /// Which workers are struck by chaos: the job is the blow, the attempt the worker's place.
+    Chaos = 30,
 }
 
 impl Seed {

@@ -10,7 +10,7 @@ use super::Exit;
 use super::exit::Code;
 use super::progress::Progress;
 use crate::real::machine;
-use crate::real::pg::throwaway::{Options, Throwaway};
+use crate::real::pg::throwaway::{Options, Restarter, Throwaway};
 use crate::real::pg::{self, leftovers};
 
 /// A database to work in, until it is given back.
@@ -48,6 +48,11 @@ impl Lent {
     /// Whether the server is simq's own.
     pub(super) fn is_own(&self) -> bool {
         self.server.is_some()
+    }
+
+    /// What restarts the server, if it is simq's own.
+    pub(super) fn restarter(&self) -> Option<Restarter> {
+        self.server.as_ref().map(Throwaway::restarter)
     }
 
     /// The schema for a policy's repetition.

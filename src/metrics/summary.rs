@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::aftermath::wasted_share;
+use super::chaos::{longest_stall, repeats};
 use super::limit::limit;
 use super::{Aftermath, Attempt, JobRecord, Limit, Peak, RunRecord, UserFigures, busiest_window, histogram, record};
 use crate::call::Outcome;
@@ -132,6 +133,12 @@ pub struct Summary {
     pub transactions: u64,
     /// Attempts whose lease had been lost.
     pub lost_leases: u64,
+    /// Calls that had to be made again, since the store never heard how they ended.
+    pub repeated_calls: u64,
+    /// Operations of the store that failed.
+    pub store_failures: u64,
+    /// The longest time without a settlement that followed a blow of chaos; `None` without one.
+    pub longest_stall: Option<Duration>,
     /// Calls that reached the downstream, as it counted them; a refused or timed-out connection does not.
     pub arrivals_at_downstream: u64,
     /// The share of the downstream's work whose callers had given up when it was done; `None` if nothing is known of it.
@@ -187,7 +194,11 @@ impl Summary {
             claims: record.tally.claims,
             empty_claims: record.tally.empty_claims,
             transactions: record.transactions,
-            lost_leases: record.tally.lost + record.tally.returned + record.tally.reaped,
+            // A lease that ran out is taken away by a reaper and, where its worker lives, settled in vain: one and the same.
+            lost_leases: record.tally.lost.max(record.tally.returned + record.tally.reaped),
+            repeated_calls: repeats(record).len() as u64,
+            store_failures: record.tally.store_failures,
+            longest_stall: longest_stall(record),
             arrivals_at_downstream: record.arrivals_at_downstream,
             wasted_work: wasted_share(record, None),
             aftermath: Aftermath::of(record, lens),

@@ -10,7 +10,9 @@ use super::mock::Conduct;
 use super::pg::JobRow;
 use crate::job::State;
 use crate::journal::Tape;
-use crate::metrics::{JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99};
+use crate::metrics::{
+    Blow, JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99,
+};
 use crate::time::Instant;
 use crate::workload::Job;
 
@@ -55,6 +57,7 @@ pub(super) struct Found {
     pub(super) starved: u64,
     pub(super) transactions: u64,
     pub(super) samples: Vec<Sample>,
+    pub(super) blows: Vec<Blow>,
 }
 
 /// Beyond these the harness says so: timers and answers at the 99th percentile, and arrivals.
@@ -90,6 +93,7 @@ impl Outcome {
             services: found.conduct.services,
             users: found.users,
             samples: found.samples,
+            blows: found.blows,
         };
         breaches.extend(audit(&record, found.end == End::Finished));
         let mut summary = Summary::of(&record, &lens(plan));

@@ -160,7 +160,9 @@ pub async fn leftovers(connection: &mut PgConnection) -> Result<Vec<String>, Err
 }
 
 fn inside(database: &PgConnectOptions, schema: &str) -> PgConnectOptions {
-    database.clone().options([("search_path", schema), ("default_transaction_isolation", "read committed")])
+    // By its name a run knows its own connections.
+    let named = database.clone().application_name(schema);
+    named.options([("search_path", schema), ("default_transaction_isolation", "read committed")])
 }
 
 fn is_plain(name: &str) -> bool {
