@@ -18,7 +18,7 @@ mod users;
 
 pub use aftermath::{Aftermath, works};
 pub use attempt::{Attempt, Fate, JobRecord, RunRecord};
-pub use audit::audit;
+pub use audit::{Terms, audit, ledger};
 pub use catalog::{Better, METRICS, Metric, Unit, Value};
 pub use chaos::{Blow, Cause, Cost, Repeat, Target, costs, repeats};
 pub use limit::{Limit, Sample, timer_late_p99};

@@ -1,6 +1,7 @@
 //! Taking stock of a run: the workers' records and the store's rows become one record, which is audited, and the harness says what it
 //! thinks of itself.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -8,11 +9,14 @@ use hdrhistogram::Histogram;
 use super::Plan;
 use super::mock::Conduct;
 use super::pg::JobRow;
-use crate::job::State;
+use crate::call::Outcome as Answer;
+use crate::job::{JobId, State};
 use crate::journal::Tape;
 use crate::metrics::{
-    Blow, JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99,
+    Attempt, Blow, JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, Terms, UserCall, audit, finishes, ledger,
+    timer_late_p99,
 };
+use crate::queue::ClaimMode;
 use crate::time::Instant;
 use crate::workload::Job;
 
@@ -67,13 +71,12 @@ const LATE_ARRIVAL: Duration = Duration::from_millis(50);
 impl Outcome {
     pub(super) fn of(plan: &Plan<'_>, found: Found) -> Outcome {
         let warnings = warnings(&found);
-        let mut breaches = Vec::new();
-        if found.loaded.is_some() && found.rows.len() != found.jobs.len() {
-            breaches.push(format!("{} jobs were put in and the store holds {}", found.jobs.len(), found.rows.len()));
-        }
+        let planned: Vec<JobId> = found.jobs.iter().map(|job| job.id).collect();
+        let stored: Vec<JobId> = found.rows.iter().map(|row| row.job).collect();
+        let mut breaches = ledger(&planned, &stored, found.loaded.is_some());
         let (recorders, tapes): (Vec<Recorder>, Vec<Option<Tape>>) = found.crew.into_iter().unzip();
         let (attempts, tally) = Recorder::merge(recorders);
-        let mut jobs = job_records(&found.jobs, &found.rows, &finishes(&attempts));
+        let mut jobs = job_records(&found.jobs, &found.rows, &ends(&attempts));
         if found.end == End::Stopped {
             // What had not arrived was neither done nor lost.
             jobs.retain(|job| job.last_due.is_some());
@@ -95,7 +98,9 @@ impl Outcome {
             samples: found.samples,
             blows: found.blows,
         };
-        breaches.extend(audit(&record, found.end == End::Finished));
+        let workers = &plan.scenario.workers;
+        let lease = (workers.claim == ClaimMode::Lease).then_some(workers.lease);
+        breaches.extend(audit(&record, Terms { complete: found.end == End::Finished, lease }));
         let mut summary = Summary::of(&record, &lens(plan));
         if found.starved > 0 {
             summary.limit = Limit::Harness;
@@ -118,14 +123,19 @@ fn lens(plan: &Plan<'_>) -> Lens {
     }
 }
 
-fn job_records(
-    jobs: &[Job],
-    rows: &[JobRow],
-    finishes: &std::collections::BTreeMap<crate::job::JobId, Instant>,
-) -> Vec<JobRecord> {
-    let mut rows = rows.iter().peekable();
+/// When each job ended: its last settlement was confirmed or, where nobody was told of it, its last good answer came.
+fn ends(attempts: &[Attempt]) -> BTreeMap<JobId, Instant> {
+    let answered = |attempt: &&Attempt| attempt.outcome == Some(Answer::Ok);
+    let mut ends: BTreeMap<JobId, Instant> =
+        attempts.iter().filter(answered).filter_map(|attempt| Some((attempt.job, attempt.answered?))).collect();
+    ends.extend(finishes(attempts));
+    ends
+}
+
+fn job_records(jobs: &[Job], rows: &[JobRow], ends: &BTreeMap<JobId, Instant>) -> Vec<JobRecord> {
+    let rows: BTreeMap<JobId, &JobRow> = rows.iter().map(|row| (row.job, row)).collect();
     let record = |job: &Job| {
-        let row = rows.next_if(|row| row.job == job.id);
+        let row = rows.get(&job.id);
         let state = row.map_or(State::Available, |row| row.state);
         JobRecord {
             job: job.id,
@@ -136,7 +146,7 @@ fn job_records(
             why: row.and_then(|row| row.why),
             retries: row.map_or(0, |row| row.retries),
             last_due: row.map(|row| row.last_due),
-            finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
+            finished: ends.get(&job.id).copied().filter(|_| state.is_terminal()),
         }
     };
     jobs.iter().map(record).collect()
