@@ -11,7 +11,7 @@
 //! | `expired` | the lease ran out, and none of this is known to be why |
 //!
 //! Costs are told from the record alone. A failed operation of the store counts for the last blow against the database before it, and the
-//! time without progress runs from the blow to the next settlement that the store confirmed.
+//! time without progress is the longest between two settlements that the store confirmed, from the blow on and while it lasted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -91,7 +91,7 @@ pub struct Cost {
     pub repeats: u64,
     /// Operations of the store that failed.
     pub store_failures: u64,
-    /// Until the next settlement was confirmed; zero if there was nothing left to settle.
+    /// The longest time without a confirmed settlement, from the blow on and while it lasted; zero if there was nothing left to settle.
     pub stalled: Duration,
 }
 
@@ -140,7 +140,7 @@ pub fn costs(record: &RunRecord) -> Vec<Cost> {
     }
     let settled = settlements(&record.attempts);
     for (blow, cost) in record.blows.iter().zip(&mut costs) {
-        cost.stalled = stalled(blow.at, &settled, record);
+        cost.stalled = stalled(blow, &settled, record);
     }
     costs
 }
@@ -148,7 +148,7 @@ pub fn costs(record: &RunRecord) -> Vec<Cost> {
 /// The longest time without progress that followed a blow; `None` without a blow.
 pub(super) fn longest_stall(record: &RunRecord) -> Option<Duration> {
     let settled = settlements(&record.attempts);
-    record.blows.iter().map(|blow| stalled(blow.at, &settled, record)).max()
+    record.blows.iter().map(|blow| stalled(blow, &settled, record)).max()
 }
 
 /// The last attempt at each job: its number, and when it was sent.
@@ -196,15 +196,20 @@ fn settlements(attempts: &[Attempt]) -> Vec<Instant> {
     settled
 }
 
-fn stalled(at: Instant, settled: &[Instant], record: &RunRecord) -> Duration {
-    // A job whose end was never confirmed may have ended at any time.
-    let open_at = |job: &JobRecord| job.finished.map_or(!job.state.is_terminal(), |finished| finished > at);
-    let open = record.jobs.iter().any(|job| job.arrived <= at && open_at(job));
-    match settled.get(settled.partition_point(|settled| *settled <= at)) {
-        Some(next) if open => next.since(at),
-        None if open => record.ended.since(at),
-        _ => Duration::ZERO,
-    }
+/// The longest time without a settlement that began with the blow, or while it lasted, and while there was something to settle.
+fn stalled(blow: &Blow, settled: &[Instant], record: &RunRecord) -> Duration {
+    let over = blow.until.unwrap_or(blow.at);
+    let first = settled.partition_point(|settled| *settled <= blow.at);
+    let last = settled.partition_point(|settled| *settled <= over);
+    let begins = std::iter::once(blow.at).chain(settled[first..last].iter().copied());
+    let ends = settled[first..].iter().copied().chain([record.ended]);
+    begins.zip(ends).filter(|(begin, _)| is_open(*begin, record)).map(|(begin, end)| end.since(begin)).max().unwrap_or_default()
+}
+
+/// Whether some job had arrived and not yet ended. A job whose end was never confirmed may have ended at any time.
+fn is_open(at: Instant, record: &RunRecord) -> bool {
+    let open = |job: &JobRecord| job.finished.map_or(!job.state.is_terminal(), |finished| finished > at);
+    record.jobs.iter().any(|job| job.arrived <= at && open(job))
 }
 
 #[cfg(test)]

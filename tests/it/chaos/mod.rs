@@ -1,5 +1,7 @@
 //! Chaos as a scenario asks for it: each blow falls, the report can say what it cost, and no job is lost.
 
+mod random;
+
 use simq::job::State;
 use simq::metrics::{Blow, Cause, Cost, Fate, Repeat, costs, repeats};
 use simq::real::pg::throwaway::{Options, Throwaway};
@@ -29,11 +31,15 @@ async fn survives(scenario: &Scenario) -> Outcome {
     completed(simq::real::run(plan(scenario, 0, &database, "simq_test")).await.unwrap())
 }
 
-/// The same on a server that may be restarted.
+/// A server that may be restarted.
+async fn start() -> Throwaway {
+    let guard = Some(env!("CARGO_BIN_EXE_simq").into());
+    Throwaway::start(Options { guard, parent: Some(cluster::fast_place()), ..Options::default() }).await.unwrap()
+}
+
+/// The same on such a server.
 async fn survives_on_its_own(scenario: &Scenario) -> Outcome {
-    let options =
-        Options { guard: Some(env!("CARGO_BIN_EXE_simq").into()), parent: Some(cluster::fast_place()), ..Options::default() };
-    let mut server = Throwaway::start(options).await.unwrap();
+    let mut server = start().await;
     let (database, restarter) = (server.connect_options(), server.restarter());
     let mut plan = plan(scenario, 0, &database, "simq_test");
     plan.restarter = Some(restarter);
