@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use super::Exit;
 use super::exit::Code;
 use crate::real::machine;
-use crate::real::pg::throwaway::{Options, Throwaway};
+use crate::real::pg::throwaway::{Options, Restarter, Throwaway};
 use crate::real::pg::{self, leftovers};
 
 /// A database to work in, until it is given back.
@@ -52,6 +52,11 @@ impl Lent {
     /// What the names of this run's schemas begin with.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What restarts the server, if it is simq's own.
+    pub(super) fn restarter(&self) -> Option<Restarter> {
+        self.server.as_ref().map(Throwaway::restarter)
     }
 
     /// The schema for a policy's repetition.

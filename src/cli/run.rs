@@ -126,6 +126,7 @@ async fn play(
         seed: scenario.seed.repetition(repetition),
         database: &options,
         own_server: hall.lent.is_own(),
+        restarter: hall.lent.restarter(),
         schema: hall.lent.schema(index, repetition),
         note: note(scenario, named, repetition),
         keep: hall.keep,

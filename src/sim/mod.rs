@@ -92,7 +92,7 @@ pub fn run(plan: Plan<'_>, stop: &AtomicBool) -> Result<Outcome, Error> {
     let mut tape = plan.tape.then(Tape::default);
     let sink = ((&mut recorders, &mut services), &mut tape);
     let went = World::new(&plan, &jobs, sink).play(Instant::START + plan.scenario.horizon, stop)?;
-    Ok(Outcome::of(&plan, &jobs, went, recorders, services, tape))
+    Ok(Outcome::of(&plan, jobs, went, recorders, services, tape))
 }
 
 /// Plays one policy once before whoever watches, and keeps nothing; returns how many events it had: things that the calendar held.

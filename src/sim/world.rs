@@ -16,7 +16,7 @@ use crate::dist::Dist;
 use crate::downstream::Downstream;
 use crate::job::JobId;
 use crate::journal::{self, Sink};
-use crate::metrics::{End, UserCall};
+use crate::metrics::{Blow, End, UserCall};
 use crate::policy;
 use crate::profile::Profile;
 use crate::rng::{Seed, Stream};
@@ -95,6 +95,7 @@ pub(super) struct Went {
     pub(super) users: Vec<UserCall>,
     pub(super) arrivals: u64,
     pub(super) events: u64,
+    pub(super) blows: Vec<Blow>,
 }
 
 impl<'a, S: Sink> World<'a, S> {
@@ -164,6 +165,7 @@ impl<'a, S: Sink> World<'a, S> {
             database: self.database,
             users,
             events: self.events,
+            blows: Vec::new(),
         })
     }
 

@@ -3,6 +3,7 @@
 
 mod article;
 mod bench;
+mod chaos;
 mod cli_run;
 mod cluster;
 mod conformance;

@@ -28,7 +28,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     // How fast a machine's parts are: what `real` measures and `sim` is told.
     ("profile", &[]),
     // A fold over the journal, and the words of its entries.
-    ("metrics", &["journal", "worker", "queue"]),
+    ("metrics", &["journal", "worker", "queue", "workload", "scenario"]),
     ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
     ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
     ("report", &["metrics", "scenario"]),
