@@ -27,6 +27,9 @@ pub struct Profile {
     pub about: String,
     /// Processors that workers, downstream and database share, at least 1.
     pub processors: u32,
+    /// How long the database is away when it is restarted, in microseconds. Not measured by `simq calibrate`.
+    #[serde(default = "restart_us")]
+    pub restart_us: f64,
     /// Taking jobs.
     pub claim: Cost,
     /// Settling them.
@@ -39,6 +42,11 @@ pub struct Profile {
     pub call: Cost,
     /// Timers.
     pub timer: Timer,
+}
+
+/// What the throwaway server takes to stop and to start again on a small machine.
+pub(crate) fn restart_us() -> f64 {
+    300_000.0
 }
 
 /// What one thing costs.
@@ -109,6 +117,7 @@ impl Profile {
             version: VERSION,
             about: "an ideal machine: store, network and timers take no time".to_owned(),
             processors: 1,
+            restart_us: 0.0,
             claim: Cost::default(),
             settle: Cost::default(),
             other: Cost::default(),
@@ -121,6 +130,11 @@ impl Profile {
     /// What `simq calibrate` measured on a small machine: two shared processors, PostgreSQL 15 without fsync.
     pub fn built_in() -> Profile {
         Profile::parse(include_str!("built_in_profile.toml")).expect("the built-in profile is checked by a test")
+    }
+
+    /// How long the database is away when it is restarted.
+    pub fn restart(&self) -> Duration {
+        micros(self.restart_us)
     }
 
     /// Reads a profile.
@@ -165,7 +179,8 @@ impl Profile {
         });
         let timer = self.timer;
         let of_timer = [("grain_us", timer.grain_us), ("late_us", timer.late_us), ("late_p99_us", timer.late_p99_us)];
-        for (key, value) in of_costs.chain(of_timer.map(|(name, value)| (format!("timer.{name}"), value))) {
+        let of_restart = [("restart_us".to_owned(), self.restart_us)];
+        for (key, value) in of_costs.chain(of_restart).chain(of_timer.map(|(name, value)| (format!("timer.{name}"), value))) {
             if !(0.0..=1e9).contains(&value) {
                 return wrong(&key, value.to_string(), "from 0 to 1000000000 microseconds");
             }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::{Attempt, Fate, JobRecord, RunRecord};
 use crate::job::JobId;
+use crate::scenario::chaos::{Strike, What};
 use crate::time::Instant;
 
 /// A blow as it fell.
@@ -37,6 +38,19 @@ pub struct Blow {
     pub hit: u64,
     /// Why it did not do what it should.
     pub failed: Option<String>,
+}
+
+impl Blow {
+    /// One that falls now; whom it hits, and until when, is still to be seen.
+    pub fn of(strike: &Strike, at: Instant) -> Blow {
+        let target = match strike.what {
+            What::KillWorkers { .. } => Target::Lives,
+            What::PauseWorkers { .. } => Target::Pace,
+            What::CutConnections | What::RestartDatabase { .. } => Target::Database,
+            What::HoldTransaction { .. } | What::SkewClock { .. } => Target::Nobody,
+        };
+        Blow { what: strike.what.name(), target, at, until: None, workers: vec![], hit: 0, failed: None }
+    }
 }
 
 /// Whom a blow is aimed at.

@@ -24,9 +24,11 @@
 
 mod bell;
 mod calendar;
+mod chaos;
 mod database;
 mod inflow;
 mod outcome;
+mod post;
 mod replicate;
 mod slab;
 mod station;

@@ -25,13 +25,23 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// A recorder for each worker.
+/// A recorder for each worker, by its number.
 pub(super) struct Recorders(pub(super) Vec<Recorder>);
+
+impl Recorders {
+    fn of(&mut self, worker: u32) -> &mut Recorder {
+        let worker = worker as usize;
+        if worker >= self.0.len() {
+            self.0.resize_with(worker + 1, Recorder::default);
+        }
+        &mut self.0[worker]
+    }
+}
 
 impl Sink for Recorders {
     fn record(&mut self, entry: Entry<'_>) {
         if let What::Stepped { worker, .. } = entry.what {
-            self.0[worker as usize].record(entry);
+            self.of(worker).record(entry);
         }
     }
 }
@@ -41,10 +51,13 @@ impl Outcome {
         plan: &Plan<'_>,
         jobs: Vec<Job>,
         went: Went,
-        recorders: Recorders,
+        mut recorders: Recorders,
         services: Services,
         tape: Option<Tape>,
     ) -> Outcome {
+        for worker in &went.died {
+            recorders.of(*worker).die();
+        }
         let row = |(job, view): (JobId, View)| {
             let View { state, why, retries, created, due } = view;
             Row { job, state, why, retries, last_due: due.since(created) }

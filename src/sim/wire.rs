@@ -144,7 +144,7 @@ impl<S: Sink> World<'_, S> {
         let outcome = underway.outcome.unwrap_or(Outcome::TimedOut);
         self.let_go(number);
         match underway.who {
-            Who::Worker(worker, token) => self.step(worker, Event::Replied { token, outcome }),
+            Who::Worker(worker, token) => self.deliver(worker, Event::Replied { token, outcome }),
             Who::User(place) => self.inflow.answered(now, place, outcome),
         }
     }

@@ -32,6 +32,7 @@ pub(super) fn fit(processors: u32, alone: &Alone, saturated: &Saturated) -> Cali
         version: Profile::VERSION,
         about: String::new(),
         processors,
+        restart_us: Profile::built_in().restart_us,
         claim: cost([claim_work, job * job_of_claim, retry * retry_of_claim], alone.claim_one),
         settle: cost(
             [2.0 * statement * (1.0 - of_claim), job * (1.0 - job_of_claim), retry * (1.0 - retry_of_claim)],

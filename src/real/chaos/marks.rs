@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use crate::metrics::{Blow, Target};
-use crate::scenario::chaos::{Strike, What};
+use crate::metrics::Blow;
+use crate::scenario::chaos::Strike;
 use crate::time::Instant;
 
 /// The blows that have fallen so far.
@@ -13,15 +13,8 @@ pub(in crate::real) struct Marks(Mutex<Vec<Blow>>);
 impl Marks {
     /// A blow falls; returns its place.
     pub(super) fn begin(&self, strike: &Strike, at: Instant) -> usize {
-        let target = match strike.what {
-            What::KillWorkers { .. } => Target::Lives,
-            What::PauseWorkers { .. } => Target::Pace,
-            What::CutConnections | What::RestartDatabase { .. } => Target::Database,
-            What::HoldTransaction { .. } | What::SkewClock { .. } => Target::Nobody,
-        };
-        let blow = Blow { what: strike.what.name(), target, at, until: None, workers: vec![], hit: 0, failed: None };
         let mut blows = self.lock();
-        blows.push(blow);
+        blows.push(Blow::of(strike, at));
         blows.len() - 1
     }
 

@@ -1,6 +1,5 @@
 //! The other side of the queue: putting jobs in, and looking at them.
 
-
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 

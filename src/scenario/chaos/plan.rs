@@ -109,6 +109,19 @@ pub struct Strike {
     pub places: Vec<u32>,
 }
 
+/// Added to every wrong clock, so that one that is behind has a past to show; longer than any skew.
+const PAST: Duration = Duration::from_secs(2 * 366 * 86_400);
+
+impl Skew {
+    /// How far such a clock is ahead of the run's, which begins at zero: one that is behind shows a late hour of an earlier day.
+    pub fn ahead(self) -> Duration {
+        match self {
+            Skew::Ahead(by) => PAST.saturating_add(by),
+            Skew::Behind(by) => PAST.saturating_sub(by),
+        }
+    }
+}
+
 impl What {
     /// The word for it in files.
     pub fn name(&self) -> &'static str {
