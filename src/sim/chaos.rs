@@ -140,6 +140,8 @@ impl<S: Sink> World<'_, S> {
         if post.still_until.take().is_none() {
             return;
         }
+        // What was to wake it may have passed in vain.
+        post.woken = Instant::FAR;
         let kept = std::mem::take(&mut post.kept);
         self.step(place, Event::Woke);
         for event in kept {
