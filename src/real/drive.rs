@@ -3,6 +3,7 @@
 //! It is a loop and a `match`. Whatever comes first becomes the worker's next event; each of its commands becomes a future
 //! whose result is an event again. It decides nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,6 +81,8 @@ pub(super) async fn drive(
 ) -> (Recorder, Option<Tape>) {
     let mut sink = (Recorder::default(), tape.then(Tape::default));
     let mut pending: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
+    // Answers that are there already.
+    let mut answers = VecDeque::new();
     let mut commands = Vec::new();
     let mut event = Event::Started;
     loop {
@@ -89,11 +92,19 @@ pub(super) async fn drive(
         for command in commands.drain(..) {
             match command {
                 Command::Remind { after } => after.iter().for_each(|after| shared.bell.remind(shared.clock.now(), *after)),
+                Command::Call(request) => match shared.handler.at_once(&request) {
+                    Some(outcome) => answers.push_back(Event::Replied { token: request.token, outcome }),
+                    None => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), Command::Call(request)))),
+                },
                 command => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), command))),
             }
         }
         if worker.is_idle() {
             return sink;
+        }
+        if let Some(answer) = answers.pop_front() {
+            event = answer;
+            continue;
         }
         // In this order: what has happened comes before what is due, so that replies of one instant are settled together.
         event = tokio::select! {
@@ -128,7 +139,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             let outcome = shared.handler.handle(worker, &request).await;
             Event::Replied { token: request.token, outcome }
         }
-        Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {
+        Command::Settle { number, settlements } => match store.settle(&settlements).await {
             Ok(settled) => Event::Settled(settled),
             Err(_) => Event::Failed(Operation::Settle { number, settlements }),
         },
