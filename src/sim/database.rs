@@ -1,18 +1,20 @@
 //! The database in virtual time: a store, connections, and what each statement takes.
 //!
 //! ```text
-//!  asked ──► waits for a connection ──► sent ──► effect ──► answer ──► its worker
-//!    └ the database is away: fails        └ cut before: void; after: carried out, and nobody hears of it
+//!  asked ──► desk, if small ──► statement waits for a connection ──► sent ──► effect ──► answer ──► its workers
+//!                                 └ the database is away: fails        └ cut before: void; after: carried out, and nobody hears of it
 //! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::desk::{Desk, Load, SMALL};
 use super::slab::Slab;
 use super::station::Connections;
 use super::store::{Kind, Store};
 use super::world::{Next, World};
+use crate::dist::Dist;
 use crate::job::JobId;
 use crate::journal::Sink;
 use crate::policy::Policy;
@@ -31,6 +33,8 @@ pub(super) struct Database {
     connections: Connections,
     count: u32,
     operations: Slab<Operation>,
+    statements: Slab<Statement>,
+    desk: Desk,
     /// In transaction mode: the claims whose transaction is open, and whose they are.
     open: BTreeMap<Token, (u32, JobId)>,
     /// Statements sent for the workers.
@@ -40,7 +44,15 @@ pub(super) struct Database {
     away_until: Instant,
 }
 
-/// A statement under way.
+/// A statement under way: it serves one request, or several of a kind.
+#[derive(Debug, Default)]
+struct Statement {
+    operations: Vec<u32>,
+    /// It is part of a turn at the desk; these claims come next in it.
+    turn: Option<Vec<u32>>,
+}
+
+/// A request under way.
 #[derive(Debug)]
 struct Operation {
     worker: u32,
@@ -76,6 +88,8 @@ impl Database {
             connections: Connections::new(scenario.workers.connections),
             count: scenario.workers.connections,
             operations: Slab::default(),
+            statements: Slab::default(),
+            desk: Desk::default(),
             open: BTreeMap::new(),
             transactions: 0,
             untold: 0,
@@ -122,45 +136,74 @@ impl<S: Sink> World<'_, S> {
         // The open transaction holds the job: these need no statement.
         let free = transaction && matches!(command, Command::Extend { .. } | Command::Reap);
         let mut gives_back = u32::from(!free);
-        let mut has_connection = free;
         if let (true, Command::Settle { settlements, .. }) = (transaction, &command) {
-            let open = settlements.iter().filter(|one| self.database.open.remove(&one.token).is_some()).count();
-            (gives_back, has_connection) = (open as u32, true);
+            gives_back = settlements.iter().filter(|one| self.database.open.remove(&one.token).is_some()).count() as u32;
         }
+        let small = match &command {
+            Command::Settle { settlements, .. } => Some((true, settlements.len())),
+            Command::Claim { limit, .. } => Some((false, *limit as usize)),
+            _ => None,
+        };
+        let has_connection = free || (transaction && matches!(command, Command::Settle { .. }));
         let operation =
             Operation { worker, command, answer: None, ends: 0, gives_back, sent: false, void: false, unheard: false };
         let number = self.database.operations.put(operation);
+        if let Some((settles, jobs)) = small.filter(|(_, jobs)| !transaction && *jobs <= SMALL) {
+            let desk = &mut self.database.desk;
+            let begins = if settles { desk.settle(number, jobs) } else { desk.claim(number, jobs) };
+            if begins {
+                self.next_turn(now);
+            }
+            return;
+        }
+        let statement = self.database.statements.put(Statement { operations: vec![number], turn: None });
         if free {
-            self.effect(now, number);
-        } else if has_connection || self.database.connections.take(number) {
-            self.send(now, number);
+            self.effect(now, statement);
+        } else if has_connection || self.database.connections.take(statement) {
+            self.send(now, statement);
+        }
+    }
+
+    /// Serves what has come together at the desk; if nothing has, the turn is over.
+    fn next_turn(&mut self, now: Instant) {
+        let Some(Load { settles, claims }) = self.database.desk.next() else { return };
+        let (operations, follow) = if settles.is_empty() { (claims, vec![]) } else { (settles, claims) };
+        let statement = self.database.statements.put(Statement { operations, turn: Some(follow) });
+        if self.database.connections.take(statement) {
+            self.send(now, statement);
         }
     }
 
     /// It has a connection: the statement is sent.
     pub(super) fn send(&mut self, now: Instant, number: u32) {
-        let operation = &mut self.database.operations[number];
-        operation.sent = true;
-        if operation.unheard {
-            return self.answer(number);
+        let away = now < self.database.away_until;
+        let Database { operations, statements, mode, .. } = &mut self.database;
+        let Profile { settle, claim, other, .. } = self.profile;
+        let (mut work, mut more) = (Duration::ZERO, Duration::ZERO);
+        let mut somebody = false;
+        for operation in &statements[number].operations {
+            let operation = &mut operations[*operation];
+            operation.sent = true;
+            somebody |= !operation.unheard;
+            if away {
+                operation.answer = Some(failed(*mode, &operation.command));
+            }
+            match &operation.command {
+                Command::Settle { settlements, .. } => {
+                    let retries = settlements.iter().filter(|one| matches!(one.how, How::Retry { .. } | How::Release)).count();
+                    work = settle.work();
+                    more += settle.more(settlements.len() - retries, retries);
+                }
+                Command::Extend { claims, .. } => (work, more) = (other.work(), other.more(claims.len(), 0)),
+                Command::Claim { .. } => work = claim.work(),
+                _ => work = other.work(),
+            }
         }
-        if now < self.database.away_until {
-            let operation = &mut self.database.operations[number];
-            operation.answer = Some(failed(self.database.mode, &operation.command));
+        if away || !somebody {
             return self.calendar.plan(now, Next::Answer(number));
         }
         self.database.transactions += 1;
-        let Profile { settle, claim, other, .. } = self.profile;
-        let work = match &self.database.operations[number].command {
-            Command::Settle { settlements, .. } => {
-                let retries = settlements.iter().filter(|one| matches!(one.how, How::Retry { .. } | How::Release)).count();
-                settle.work() + settle.more(settlements.len() - retries, retries)
-            }
-            Command::Extend { claims, .. } => other.work() + other.more(claims.len(), 0),
-            Command::Claim { .. } => claim.work(),
-            _ => other.work(),
-        };
-        let done = self.processors.serve(now, work);
+        let done = self.processors.serve(now, work + more);
         if done > now {
             self.calendar.plan(done, Next::Effect(number));
         } else {
@@ -170,40 +213,54 @@ impl<S: Sink> World<'_, S> {
 
     /// The store does what it was asked.
     pub(super) fn effect(&mut self, now: Instant, number: u32) {
+        let all = std::mem::take(&mut self.database.statements[number].operations);
+        let mut more = Duration::ZERO;
+        let mut wait = Dist::Constant { value: Duration::ZERO };
+        for operation in &all {
+            (more, wait) = self.carry_out_one(now, *operation, more);
+        }
+        self.database.statements[number].operations = all;
+        let at = self.processors.serve(now, more) + self.sample(&wait, Stream::Store);
+        self.calendar.plan(at, Next::Answer(number));
+    }
+
+    /// Carries out one request; the work that follows from it, added to `more`, and how long the answer waits.
+    fn carry_out_one(&mut self, now: Instant, number: u32, more: Duration) -> (Duration, Dist) {
         let transaction = self.database.mode == ClaimMode::Transaction;
+        let Profile { settle, claim, other, .. } = self.profile;
         let operation = &mut self.database.operations[number];
         // A transaction whose client is gone is rolled back.
         if operation.void || (transaction && operation.unheard && matches!(operation.command, Command::Claim { .. })) {
-            return self.answer(number);
+            return (more, other.wait());
         }
         let (worker, command) = (operation.worker, std::mem::replace(&mut operation.command, Command::Reap));
-        let (mut more, mut ends) = (Duration::ZERO, 0);
+        let (mut added, mut ends) = (Duration::ZERO, 0);
         let (answer, cost) = match &command {
             Command::Claim { limit, lease } => {
                 let claimed = self.database.store.claim(now, *limit, *lease);
                 let retries = claimed.claims.iter().filter(|claim| claim.memory.retries > 0).count();
-                more = self.profile.claim.more(claimed.claims.len() - retries, retries);
+                added = claim.more(claimed.claims.len() - retries, retries);
                 if transaction && !claimed.claims.is_empty() {
                     self.database.operations[number].gives_back = 0;
                     self.database.open.extend(claimed.claims.iter().map(|claim| (claim.token, (worker, claim.job))));
                 }
                 // A transaction's claim does not look ahead.
                 let next_due = claimed.next_due.filter(|_| !transaction);
-                (Event::Claimed(Claimed { next_due, ..claimed }), &self.profile.claim)
+                (Event::Claimed(Claimed { next_due, ..claimed }), claim)
             }
             Command::Settle { settlements, .. } => {
                 let (settled, ended) = self.database.store.settle(now, settlements);
                 ends = ended;
-                (Event::Settled(settled), &self.profile.settle)
+                (Event::Settled(settled), settle)
             }
             Command::Extend { claims, lease } => {
                 let lost = if transaction { Vec::new() } else { self.database.store.extend(now, claims, *lease) };
-                (Event::Extended { lost }, &self.profile.other)
+                (Event::Extended { lost }, other)
             }
             _ => {
                 let (returned, discarded) = if transaction { (0, 0) } else { self.database.store.reap(now) };
                 ends = discarded;
-                (Event::Reaped { returned, discarded }, &self.profile.other)
+                (Event::Reaped { returned, discarded }, other)
             }
         };
         let operation = &mut self.database.operations[number];
@@ -212,22 +269,34 @@ impl<S: Sink> World<'_, S> {
             operation.ends = ends;
             self.database.untold += ends;
         }
-        let wait = cost.wait();
-        let at = self.processors.serve(now, more) + self.sample(&wait, Stream::Store);
-        self.calendar.plan(at, Next::Answer(number));
+        (more + added, cost.wait())
     }
 
-    /// The answer arrives; the connection goes to the next who waits for one.
+    /// The answer arrives. The connection goes to what comes next in the turn, or to the next who waits for one.
     pub(super) fn answer(&mut self, number: u32) {
-        let Some(operation) = self.database.operations.take(number) else { return };
-        self.database.untold -= operation.ends;
-        for _ in 0..operation.gives_back {
+        let now = self.calendar.now();
+        let Some(Statement { operations, turn }) = self.database.statements.take(number) else { return };
+        let answered: Vec<Operation> =
+            operations.iter().filter_map(|operation| self.database.operations.take(*operation)).collect();
+        let mut gives_back = if turn.is_some() { 1 } else { answered.iter().map(|operation| operation.gives_back).sum() };
+        let is_turn = turn.is_some();
+        if let Some(claims) = turn.filter(|claims| !claims.is_empty()) {
+            let next = self.database.statements.put(Statement { operations: claims, turn: Some(vec![]) });
+            gives_back = 0;
+            self.send(now, next);
+        } else if is_turn {
+            self.next_turn(now);
+        }
+        for _ in 0..gives_back {
             if let Some(next) = self.database.connections.give_back() {
-                self.send(self.calendar.now(), next);
+                self.send(now, next);
             }
         }
-        if let Some(event) = operation.answer.filter(|_| !operation.unheard) {
-            self.deliver(operation.worker, event);
+        for operation in answered {
+            self.database.untold -= operation.ends;
+            if let Some(event) = operation.answer.filter(|_| !operation.unheard) {
+                self.deliver(operation.worker, event);
+            }
         }
     }
 

@@ -26,6 +26,7 @@ mod bell;
 mod calendar;
 mod chaos;
 mod database;
+mod desk;
 mod inflow;
 mod outcome;
 mod post;

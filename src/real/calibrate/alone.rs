@@ -159,14 +159,14 @@ async fn timers(clock: Clock, times: u64) -> Spread {
     spread(late)
 }
 
-/// A downstream that answers at once, however many call.
-pub(super) fn instant_downstream() -> Downstream {
-    let latency = Dist::Constant { value: Duration::ZERO };
+/// A downstream that takes so long, however many call.
+pub(super) fn downstream(latency: Dist) -> Downstream {
     Downstream::new(downstream::Settings { servers: 10_000, latency, ..downstream::Settings::default() }, Seed(1))
 }
 
 async fn calls(clock: Clock, times: u64) -> Result<Spread, Error> {
-    let mock = Mock::start(instant_downstream(), clock, &Setup { keep: false, ..Setup::of_a_run() }).map_err(Error::Mock)?;
+    let at_once = Dist::Constant { value: Duration::ZERO };
+    let mock = Mock::start(downstream(at_once), clock, &Setup { keep: false, ..Setup::of_a_run() }).map_err(Error::Mock)?;
     let took = call(mock.address(), clock, times).await;
     drop(mock.stop());
     Ok(spread(took))
