@@ -83,7 +83,7 @@ fn play(scenario: Scenario, profile: &Profile, threads: NonZero<usize>, stop: &A
         let seed = scenario.seed.repetition(repetition as u32);
         let mut outcome = sim::run(Plan { scenario: &scenario, policy, seed, profile, tape: false }, stop)?;
         if repetition > 1 {
-            outcome.record = RunRecord::default();
+            outcome.record = RunRecord::dropped();
         }
         Ok(outcome)
     };
