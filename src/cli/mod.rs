@@ -3,6 +3,7 @@
 mod args;
 mod database;
 mod exit;
+mod headway;
 mod mock;
 mod policies;
 mod postgres;

@@ -46,15 +46,8 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Figures of which the second table shows how they differ from seed to seed.
-const SPREAD: [&str; 7] = [
-    "completion_p50_s",
-    "completion_p99_s",
-    "makespan_s",
-    "stampede_peak",
-    "retry_peak",
-    "recovery_peak",
-    "time_to_recover_s",
-];
+const SPREAD: [&str; 7] =
+    ["completion_p50_s", "completion_p99_s", "makespan_s", "stampede_peak", "retry_peak", "recovery_peak", "time_to_recover_s"];
 
 /// Columns up to this rank are worth more than the intervals of the others.
 const WORTH: u8 = 4;

@@ -31,8 +31,7 @@ struct Subject {
     missing: &'static str,
 }
 
-const AFTER_OUTAGE: Subject =
-    Subject { metric: "recovery_peak", title: "Recovery peak (requests in a window)", missing: "none" };
+const AFTER_OUTAGE: Subject = Subject { metric: "recovery_peak", title: "Recovery peak (requests in a window)", missing: "none" };
 const OVERALL: Subject = Subject { metric: "stampede_peak", title: "Stampede peak (requests in a window)", missing: "none" };
 const OTHERS: [Subject; 3] = [
     Subject { metric: "completion_p99_s", title: "99 % of the jobs completed (s)", missing: "never" },
@@ -55,7 +54,8 @@ pub(super) fn size(policies: usize) -> (u32, u32) {
 
 pub(super) fn draw(story: &Story<'_>, canvas: &Canvas<'_>) -> Drawn {
     let first = if story.comparison.scenario.spells().is_empty() { OVERALL } else { AFTER_OUTAGE };
-    let note = "A stroke is a repetition; pale: from 5 % to 95 % of them; dark: where the median lies (95 % interval, from six on).";
+    let note =
+        "A stroke is a repetition; pale: from 5 % to 95 % of them; dark: where the median lies (95 % interval, from six on).";
     canvas.text(note, (MARGIN, canvas.height - 18.0), Type::of(13.5).ink(QUIET))?;
     let (between, top) = (44.0, below_header(story.comparison) + 6.0);
     let wide = (canvas.width - 2.0 * MARGIN - between) / 2.0;
@@ -140,15 +140,15 @@ fn said(subject: &Subject, metric: &Metric, runs: &Runs<'_>) -> String {
     let spread = runs.spread(|summary| metric.value(summary));
     let write = |value: Option<f64>| value.map_or_else(|| subject.missing.to_owned(), |value| figure(metric.unit, value));
     let mut text = write(spread.median);
-    if spread.p5 != spread.p95 {
-        let (low, high) = (write(spread.p5), write(spread.p95));
+    let (low, high) = (write(spread.p5), write(spread.p95));
+    if low != high {
         let unit = high.split_once(' ').map_or("", |(_, unit)| unit);
         text += &format!(" ({}–{high})", low.strip_suffix(unit).unwrap_or(&low).trim_end());
     }
     if subject.metric == "lost"
         && let Some(share) = Occurrence::named("lost_jobs").and_then(|lost| runs.share(lost)).filter(|share| share.hits > 0)
     {
-        text += &format!(" in {}", percent(share.value()));
+        text += &format!(" · lost in {}", percent(share.value()));
     }
     text
 }
