@@ -22,6 +22,10 @@ pub(super) enum Command {
     Run(Run),
     /// Play a scenario in virtual time: no database, no waiting, the same figures for the same seed
     Sim(Sim),
+    /// Measure how fast this machine's Postgres, HTTP and timers are, for `simq sim`
+    Calibrate(Calibrate),
+    /// Run a scenario for real and in virtual time, and lay the two over each other
+    Fidelity(Fidelity),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -80,7 +84,7 @@ pub(super) struct Sim {
     /// Play each policy under so many seeds, on all processors, instead of as often as the scenario says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) seeds: Option<u32>,
-    /// How fast the real parts are, as `simq calibrate` wrote it; without it, one machine's figures that are built in
+    /// How fast the real parts are, as `simq calibrate` wrote it [default: simq-profile.toml if it is there, or else one machine's figures that are built in]
     #[arg(long, value_name = "FILE", conflicts_with = "ideal")]
     pub(super) profile: Option<PathBuf>,
     /// Let store, network and timers take no time
@@ -96,6 +100,58 @@ pub(super) struct Sim {
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<std::num::NonZero<usize>>,
     /// Print the summary as JSON on stdout
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print nothing but errors (and JSON, if asked for)
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Calibrate {
+    /// Use this database instead of a throwaway one; it must be on this machine
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Write the profile here; `simq sim` looks for it under this name
+    #[arg(long, value_name = "FILE", default_value = "simq-profile.toml")]
+    pub(super) out: PathBuf,
+    /// Do a tenth of the work: for trying it out
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Let the throwaway server survive a crash of the operating system (fsync on)
+    #[arg(long)]
+    pub(super) durable: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Fidelity {
+    /// The scenario file
+    pub(super) scenario: PathBuf,
+    /// Use this database instead of a throwaway one; it must be on this machine
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Run each policy so often for real
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) repetitions: u32,
+    /// Play each policy under so many seeds in virtual time; the first are those of the real runs
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) seeds: u32,
+    /// Use this profile instead of measuring this machine first
+    #[arg(long, value_name = "FILE")]
+    pub(super) profile: Option<PathBuf>,
+    /// Compare only this policy; may be given more than once
+    #[arg(long = "policy", value_name = "NAME")]
+    pub(super) policies: Vec<String>,
+    /// Use this seed instead of the scenario's
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Write the report here instead of reports/<scenario>-fidelity
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Print the result as JSON on stdout
     #[arg(long)]
     pub(super) json: bool,
     /// Print nothing but errors (and JSON, if asked for)

@@ -1,8 +1,10 @@
 //! The command line: what a person types, turned into calls of the other rooms, and results into exit codes.
 
 mod args;
+mod calibrate;
 mod database;
 mod exit;
+mod fidelity;
 mod headway;
 mod mock;
 mod policies;
@@ -28,6 +30,8 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
         args::Command::Sim(args) => sim::main(args),
+        args::Command::Calibrate(args) => calibrate::main(&args),
+        args::Command::Fidelity(args) => fidelity::main(&args),
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),

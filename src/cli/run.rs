@@ -64,15 +64,16 @@ pub(super) fn narrow(mut scenario: Scenario, args: &Wanted<'_>) -> anyhow::Resul
 }
 
 /// Runs every policy of every repetition, until done or told to stop.
-async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
+pub(super) async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
     let mut stop = listen_for_stop(args.quiet)?;
     let live = Arc::new(Live::default());
     let progress = Progress::new(&scenario, live.clone(), args.quiet);
     let url = args.database_url.as_deref().filter(|url| !url.is_empty());
     let mut comparison =
         Comparison { scenario, runs: vec![], conditions: Conditions::default(), warnings: vec![], partial: false };
+    let tell = |line: &str| progress.say(line);
     let lent = tokio::select! {
-        lent = Lent::borrow(url, comparison.scenario.database.durable, &progress) => lent?,
+        lent = Lent::borrow(url, comparison.scenario.database.durable, &tell) => lent?,
         Ok(_) = stop.wait_for(|stop| *stop) => return Ok(comparison),
     };
     comparison.conditions = Conditions(lent.facts().await?);
@@ -125,6 +126,7 @@ async fn play(
         seed: scenario.seed.repetition(repetition),
         database: &options,
         own_server: hall.lent.is_own(),
+        restarter: hall.lent.restarter(),
         schema: hall.lent.schema(index, repetition),
         note: note(scenario, named, repetition),
         keep: hall.keep,

@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 
+use super::calibrate::PROFILE;
 use super::exit::Code;
 use super::headway::Headway;
 use super::run::{AUDIT, Wanted, narrow, width};
 use super::say::say;
 use super::{Exit, args, scenario};
 use crate::metrics::{End, RunRecord};
+use crate::profile::Profile;
 use crate::real::Clock;
 use crate::report::{self, Comparison, Conditions, Run};
 use crate::scenario::Scenario;
-use crate::sim::{self, Outcome, Plan, Profile, replicate};
+use crate::sim::{self, Outcome, Plan, replicate};
 
 pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
     let (scenario, source) = scenario::load(&args.scenario)?;
@@ -33,18 +35,23 @@ pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
     announce_memory(&scenario, threads, args.quiet);
     let stop = super::stop::listen(args.quiet)?;
     let clock = Clock::starting_in(Duration::ZERO);
-    let headway = Headway::of(u64::from(scenario.repetitions) * scenario.policies.len() as u64, args.quiet);
-    let played = play(scenario, &profile, threads, (stop, &headway));
-    drop(headway);
-    let played = played?;
+    let played = play(scenario, &profile, threads, stop, args.quiet)?;
     conclude(&played, clock.now().since_start(), &source, &out, &args)
 }
 
 /// How fast the real parts are, as the flags have it.
 fn profile(args: &args::Sim) -> anyhow::Result<Profile> {
-    let Some(path) = &args.profile else {
-        return Ok(if args.ideal { Profile::ideal() } else { Profile::built_in() });
-    };
+    let here = Path::new(PROFILE);
+    match &args.profile {
+        Some(path) => read_profile(path),
+        None if args.ideal => Ok(Profile::ideal()),
+        None if here.exists() => read_profile(here),
+        None => Ok(Profile::built_in()),
+    }
+}
+
+/// The profile in this file.
+pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let usage = || Code(Exit::Usage);
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("could not read the profile `{}`", path.display()))
@@ -81,19 +88,21 @@ fn announce_memory(scenario: &Scenario, threads: NonZero<usize>, quiet: bool) {
 }
 
 /// What was played.
-struct Played {
-    comparison: Comparison,
+pub(super) struct Played {
+    pub(super) comparison: Comparison,
     events: u64,
 }
 
 /// Every policy under every seed. The records of the first seed are kept for the charts and tables of it, of the others the figures.
-fn play(
+pub(super) fn play(
     scenario: Scenario,
     profile: &Profile,
     threads: NonZero<usize>,
-    (stop, headway): (&AtomicBool, &Headway),
+    stop: &AtomicBool,
+    quiet: bool,
 ) -> anyhow::Result<Played> {
     let policies = scenario.policies.len();
+    let headway = Headway::of(u64::from(scenario.repetitions) * policies as u64, quiet);
     let failed = AtomicBool::new(false);
     let run = |number: usize| -> Option<Result<Outcome, sim::Error>> {
         // One that can't be played ends it all. Those with a lower number have begun, so that the first to fail is always the same.
@@ -113,6 +122,7 @@ fn play(
         Some(outcome)
     };
     let outcomes = replicate(scenario.repetitions as usize * policies, threads, stop, run);
+    drop(headway);
     let mut whole = Vec::with_capacity(outcomes.len());
     for (number, outcome) in outcomes.into_iter().enumerate() {
         let (repetition, index) = (number / policies + 1, number % policies);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, csv, seeds};
+use super::{Error, csv, seeds, toll};
 use crate::metrics::{self, METRICS};
 use crate::report::{Comparison, Run};
 use crate::scenario::humanise;
@@ -60,14 +60,18 @@ fn run(run: &Run) -> Value {
         METRICS.iter().map(|metric| (metric.name.to_owned(), number(metric.value(&run.summary)))).collect();
     figures.insert("limit".to_owned(), csv::limit(run).into());
     figures.insert("limit_evidence".to_owned(), run.summary.limit_evidence.clone().into());
-    json!({
+    let mut document = json!({
         "policy": run.policy,
         "repetition": run.repetition,
         "seed": run.seed,
         "partial": run.partial,
         "recorded": run.is_recorded(),
         "summary": figures,
-    })
+    });
+    if !run.record.blows.is_empty() {
+        document["chaos"] = toll::json(run);
+    }
+    document
 }
 
 fn number(value: Option<metrics::Value>) -> Value {

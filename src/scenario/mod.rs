@@ -6,6 +6,7 @@
 //! hands in. What may be written, with every default, is in `reference.toml` beside this file.
 
 mod amount;
+pub mod chaos;
 mod collapse;
 mod downstream;
 mod error;
@@ -60,6 +61,8 @@ pub struct Scenario {
     pub database: Database,
     /// The service that the jobs call.
     pub downstream: crate::downstream::Settings,
+    /// What befalls workers, connections and the database, in the order of the file.
+    pub chaos: Vec<chaos::Chaos>,
     /// The policies to compare, at least one, in the order of the file.
     pub policies: Vec<NamedPolicy>,
 }
@@ -106,6 +109,11 @@ impl Scenario {
     /// Every turn of every outage up to the horizon, in order of time, each as an outage of its own.
     pub fn spells(&self) -> Vec<crate::downstream::Outage> {
         self.downstream.spells(self.horizon)
+    }
+
+    /// Every blow of the scenario's chaos up to the horizon, in order of time, with whom it hits under this seed.
+    pub fn strikes(&self, seed: Seed) -> Vec<chaos::Strike> {
+        chaos::plan(&self.chaos, self.workers.count, self.horizon, seed)
     }
 
     /// The number of jobs.

@@ -42,6 +42,7 @@ fn every_key_of_the_schema_is_in_the_reference_with_its_default() {
         ("Collapse", vec![downstream["collapse"].clone()]),
         ("Users", vec![downstream["users"].clone()]),
         ("Outage", list(&downstream["outage"])),
+        ("Chaos", list(&reference["chaos"])),
         ("Policy", policies),
     ] {
         hold(definition, &schema["definitions"][definition]["properties"], &tables);

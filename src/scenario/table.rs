@@ -252,6 +252,9 @@ fn example(name: &str) -> String {
         "at" => "\"5s\"",
         "lasts" => "\"15s\"",
         "mode" => "\"unavailable\"",
+        "what" => "\"kill-workers\"",
+        "by" => "\"+1h\"",
+        "chaos" => return "a table [[chaos]] with at least `at` and `what`".to_owned(),
         "policy" => {
             return "a table such as [policy.exponential] with `kind = \"exponential\"` and `base = \"500ms\"`".to_owned();
         }

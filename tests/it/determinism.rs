@@ -11,9 +11,10 @@ use simq::call::Outcome as Answer;
 use simq::job::JobId;
 use simq::journal::Step;
 use simq::metrics::Fate;
+use simq::profile::Profile;
 use simq::rng::Seed;
 use simq::scenario::Scenario;
-use simq::sim::{self, Outcome, Plan, Profile};
+use simq::sim::{self, Outcome, Plan};
 use simq::worker::{Command as Ask, Event};
 
 use crate::play::scenario;

@@ -3,11 +3,13 @@
 
 mod article;
 mod bench;
+mod chaos;
 mod cli_run;
 mod cluster;
 mod conformance;
 mod crash;
 mod determinism;
+mod fidelity;
 mod herd;
 mod mock;
 mod outages;

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use simq::job::JobId;
 use simq::journal::Step;
 use simq::metrics::{Attempt, Fate};
-use simq::sim::{self, Profile};
+use simq::profile::Profile;
+use simq::sim;
 use simq::worker::{Command, Event, Worker};
 
 use crate::cluster;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const WORDS: [&str; 6] = ["time", "rng", "dist", "job", "call", "nearest"];
 
 /// What a room may use beside itself and the words. What is not listed is forbidden, and a room that is not listed is unknown.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("time", &[]),
     ("rng", &[]),
     ("dist", &[]),
@@ -25,10 +25,12 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("journal", &["worker", "queue", "downstream", "workload"]),
     // A scenario is made of the settings of the core.
     ("scenario", &["policy", "downstream", "workload", "queue", "worker"]),
+    // How fast a machine's parts are: what `real` measures and `sim` is told.
+    ("profile", &[]),
     // A fold over the journal, and the words of its entries.
-    ("metrics", &["journal", "worker", "queue"]),
-    ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
-    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
+    ("metrics", &["journal", "worker", "queue", "workload", "scenario"]),
+    ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
+    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
     ("report", &["metrics", "scenario"]),
     ("check", &["metrics", "scenario"]),
 ];

@@ -10,9 +10,10 @@ use proptest::test_runner::{Config, TestRunner};
 use simq::call::Outcome as Answer;
 use simq::journal::{Entry, Sink, What};
 use simq::metrics::{End, Fate};
+use simq::profile::Profile;
 use simq::rng::Seed;
 use simq::scenario::{self, Scenario};
-use simq::sim::{self, Error, Outcome, Plan, Profile};
+use simq::sim::{self, Error, Outcome, Plan};
 use simq::time::Instant;
 use simq::worker::{Command, Event};
 use simq::workload::Arrival;
@@ -453,7 +454,7 @@ fn random_scenarios_lose_nothing_hold_nothing_twice_and_end() {
         let no_trace = |_: &str| Err(std::io::ErrorKind::NotFound.into());
         // Some faults hide each other, and are refused.
         let scenario = scenario::parse(&text, &no_trace).map_err(|error| TestCaseError::reject(error.to_string()))?;
-        let profile = [Profile::built_in(), Profile::ideal(), slow()].swap_remove(machine);
+        let profile = [Profile::built_in(), Profile::ideal(), slow()].into_iter().nth(machine).unwrap();
         let plan =
             Plan { scenario: &scenario, policy: &scenario.policies[0].policy, seed: Seed(seed), profile: &profile, tape: false };
         let outcome = sim::run(plan, &AtomicBool::new(false)).map_err(|error| TestCaseError::fail(error.to_string()))?;

@@ -19,7 +19,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 pub use facts::settings;
-pub use producer::{Batch, JobRow, announce, insert, is_idle, rows};
+pub use producer::{Batch, announce, insert, is_idle, rows};
 pub use store::Store;
 
 /// The oldest server that is supported, as `server_version_num` counts.
@@ -160,7 +160,9 @@ pub async fn leftovers(connection: &mut PgConnection) -> Result<Vec<String>, Err
 }
 
 fn inside(database: &PgConnectOptions, schema: &str) -> PgConnectOptions {
-    database.clone().options([("search_path", schema), ("default_transaction_isolation", "read committed")])
+    // By its name a run knows its own connections.
+    let named = database.clone().application_name(schema);
+    named.options([("search_path", schema), ("default_transaction_isolation", "read committed")])
 }
 
 fn is_plain(name: &str) -> bool {

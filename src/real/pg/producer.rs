@@ -1,30 +1,14 @@
 //! The other side of the queue: putting jobs in, and looking at them.
 
-use std::time::Duration;
-
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 
 use super::Schema;
 use super::store::from_micros;
 use crate::job::{JobId, State, Why};
+use crate::metrics::Row;
 use crate::queue::ClaimMode;
 use crate::workload::{Group, Job};
-
-/// A job's row at the end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobRow {
-    /// The job.
-    pub job: JobId,
-    /// Its state.
-    pub state: State,
-    /// Why it was discarded.
-    pub why: Option<Why>,
-    /// Retries spent.
-    pub retries: u32,
-    /// From its creation to when it was last due.
-    pub last_due: Duration,
-}
 
 /// A batch of jobs to put in.
 #[derive(Clone, Copy, Debug)]
@@ -82,12 +66,12 @@ pub async fn announce(connection: &mut PgConnection, channel: &str) -> Result<()
 ///
 /// # Errors
 /// Whatever the database says.
-pub async fn rows(schema: &Schema) -> Result<Vec<JobRow>, sqlx::Error> {
+pub async fn rows(schema: &Schema) -> Result<Vec<Row>, sqlx::Error> {
     let mut connection = PgConnection::connect_with(schema.options()).await?;
     let rows = sqlx::query_file!("src/real/pg/jobs.sql").fetch_all(&mut connection).await?;
     connection.close().await?;
     let parse = |status: &str| State::ALL.into_iter().find(|state| state.name() == status);
-    let rows = rows.into_iter().map(|row| JobRow {
+    let rows = rows.into_iter().map(|row| Row {
         job: JobId(row.id as u64),
         state: parse(&row.status).expect("the view knows these states only"),
         why: row.why.map(|why| if why == "permanent" { Why::Permanent } else { Why::Exhausted }),

@@ -133,6 +133,13 @@ impl Store {
         }
     }
 
+    /// Whoever held these claims is gone, and what only it could end is ended: its open transactions. Leases run out by themselves.
+    pub fn abandon(&self, tokens: &[Token]) {
+        if let Mode::Transaction(article) = &self.mode {
+            article.drop_some(tokens);
+        }
+    }
+
     /// Ends all open transactions and closes the connections.
     pub async fn close(&self) {
         if let Mode::Transaction(article) = &self.mode {

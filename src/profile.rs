@@ -4,8 +4,8 @@
 //! time that it waits for something else. Contention is not an input: it comes out, when more is asked for than the processors can do.
 //!
 //! ```text
-//!  claim    claim.work ──► its effect ──► claim.work_per_job × jobs, claim.wait ──► the answer
-//!  settle   settle.work + settle.work_per_job × jobs ──► its effect ──► settle.wait ──► the answer
+//!  claim    claim.work ──► its effect ──► claim.work_per_job × new jobs + claim.work_per_retry × retries, claim.wait ──► the answer
+//!  settle   settle.work + …_per_job × jobs that end + …_per_retry × jobs that are retried ──► its effect ──► settle.wait ──► the answer
 //!  call     half of call.work, half of call.wait ──► the downstream's model ──► the other halves ──► the reply
 //!  timer    rounded up to timer.grain, then timer.late
 //! ```
@@ -27,6 +27,9 @@ pub struct Profile {
     pub about: String,
     /// Processors that workers, downstream and database share, at least 1.
     pub processors: u32,
+    /// How long the database is away when it is restarted, in microseconds. Not measured by `simq calibrate`.
+    #[serde(default = "restart_us")]
+    pub restart_us: f64,
     /// Taking jobs.
     pub claim: Cost,
     /// Settling them.
@@ -41,15 +44,23 @@ pub struct Profile {
     pub timer: Timer,
 }
 
+/// What the throwaway server takes to stop and to start again on a small machine.
+pub(crate) fn restart_us() -> f64 {
+    300_000.0
+}
+
 /// What one thing costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Processor time of each, in microseconds, of all processes that have a part in it.
     pub work_us: f64,
-    /// Processor time for each job in it, in microseconds.
+    /// Processor time for each job in it, in microseconds: of a claim each new job, of a settlement each job that ends.
     #[serde(default)]
     pub work_per_job_us: f64,
+    /// Processor time for each retry in it, in microseconds: claimed once more, or put off.
+    #[serde(default)]
+    pub work_per_retry_us: f64,
     /// Time beside that, when nothing else is going on, in microseconds: the median of a log-normal distribution.
     #[serde(default)]
     pub wait_us: f64,
@@ -94,16 +105,19 @@ pub enum Error {
     },
 }
 
-/// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = Profile::VERSION;
 
 impl Profile {
+    /// The version of the file.
+    pub const VERSION: u32 = 1;
+
     /// A machine that takes no time at all: what the policies, the workers and the downstream do by themselves.
     pub fn ideal() -> Profile {
         Profile {
             version: VERSION,
             about: "an ideal machine: store, network and timers take no time".to_owned(),
             processors: 1,
+            restart_us: 0.0,
             claim: Cost::default(),
             settle: Cost::default(),
             other: Cost::default(),
@@ -115,7 +129,12 @@ impl Profile {
 
     /// What `simq calibrate` measured on a small machine: two shared processors, PostgreSQL 15 without fsync.
     pub fn built_in() -> Profile {
-        Profile::parse(include_str!("built_in.toml")).expect("the built-in profile is checked by a test")
+        Profile::parse(include_str!("built_in_profile.toml")).expect("the built-in profile is checked by a test")
+    }
+
+    /// How long the database is away when it is restarted.
+    pub fn restart(&self) -> Duration {
+        micros(self.restart_us)
     }
 
     /// Reads a profile.
@@ -153,13 +172,15 @@ impl Profile {
             [
                 (format!("{name}.work_us"), cost.work_us),
                 (format!("{name}.work_per_job_us"), cost.work_per_job_us),
+                (format!("{name}.work_per_retry_us"), cost.work_per_retry_us),
                 (format!("{name}.wait_us"), cost.wait_us),
                 (format!("{name}.wait_p99_us"), cost.wait_p99_us),
             ]
         });
         let timer = self.timer;
         let of_timer = [("grain_us", timer.grain_us), ("late_us", timer.late_us), ("late_p99_us", timer.late_p99_us)];
-        for (key, value) in of_costs.chain(of_timer.map(|(name, value)| (format!("timer.{name}"), value))) {
+        let of_restart = [("restart_us".to_owned(), self.restart_us)];
+        for (key, value) in of_costs.chain(of_restart).chain(of_timer.map(|(name, value)| (format!("timer.{name}"), value))) {
             if !(0.0..=1e9).contains(&value) {
                 return wrong(&key, value.to_string(), "from 0 to 1000000000 microseconds");
             }
@@ -178,26 +199,36 @@ impl Profile {
 }
 
 impl Cost {
-    /// Processor time of one with so many jobs.
-    pub(super) fn work(&self, jobs: usize) -> Duration {
-        micros(self.work_us + self.work_per_job_us * jobs as f64)
+    /// Processor time of one, whatever is in it.
+    pub fn work(&self) -> Duration {
+        micros(self.work_us)
+    }
+
+    /// Processor time for what is in it.
+    pub fn more(&self, jobs: usize, retries: usize) -> Duration {
+        micros(self.work_per_job_us * jobs as f64 + self.work_per_retry_us * retries as f64)
     }
 
     /// The time beside that.
-    pub(super) fn wait(&self) -> Dist {
+    pub fn wait(&self) -> Dist {
         spread(self.wait_us, self.wait_p99_us)
     }
 }
 
 impl Timer {
+    /// The grain.
+    pub fn grain(&self) -> Duration {
+        micros(self.grain_us)
+    }
+
     /// How much later than its rounded time a timer runs.
-    pub(super) fn late(&self) -> Dist {
+    pub fn late(&self) -> Dist {
         spread(self.late_us, self.late_p99_us)
     }
 }
 
 /// Microseconds as a duration.
-pub(super) fn micros(us: f64) -> Duration {
+fn micros(us: f64) -> Duration {
     crate::time::seconds(us / 1e6)
 }
 
