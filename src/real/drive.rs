@@ -103,7 +103,7 @@ pub(super) async fn drive_on(
 ) -> (Life, Ended) {
     let mut sink = (Recorder::default(), tape.then(Tape::default));
     let mut pending: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
-    // What came in while the worker stood still.
+    // Answers that are there already, and what came in while the worker stood still.
     let mut kept: VecDeque<Event> = VecDeque::new();
     let mut commands = Vec::new();
     let mut event = Event::Started;
@@ -116,6 +116,10 @@ pub(super) async fn drive_on(
         for command in commands.drain(..) {
             match command {
                 Command::Remind { after } => after.iter().for_each(|after| shared.bell.remind(shared.clock.now(), *after)),
+                Command::Call(request) => match shared.handler.at_once(&request) {
+                    Some(outcome) => kept.push_back(Event::Replied { token: request.token, outcome }),
+                    None => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), Command::Call(request)))),
+                },
                 command => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), command))),
             }
         }
@@ -216,7 +220,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             let outcome = shared.handler.handle(worker, &request).await;
             Event::Replied { token: request.token, outcome }
         }
-        Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {
+        Command::Settle { number, settlements } => match store.settle(&settlements).await {
             Ok(settled) => Event::Settled(settled),
             Err(_) => Event::Failed(Operation::Settle { number, settlements }),
         },

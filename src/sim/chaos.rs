@@ -79,7 +79,7 @@ impl<S: Sink> World<'_, S> {
         post.kept.clear();
         let id = post.worker.id();
         self.died.push(id);
-        for freed in self.database.abandon(now, id) {
+        for freed in self.database.abandon(id) {
             self.send(now, freed);
         }
         self.bell.moved(place, false);
@@ -140,6 +140,8 @@ impl<S: Sink> World<'_, S> {
         if post.still_until.take().is_none() {
             return;
         }
+        // What was to wake it may have passed in vain.
+        post.woken = Instant::FAR;
         let kept = std::mem::take(&mut post.kept);
         self.step(place, Event::Woke);
         for event in kept {

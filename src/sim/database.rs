@@ -17,7 +17,7 @@ use crate::job::JobId;
 use crate::journal::Sink;
 use crate::policy::Policy;
 use crate::profile::Profile;
-use crate::queue::{ClaimMode, Claimed, How, Settled, Settlement, Token};
+use crate::queue::{ClaimMode, Claimed, How, Settled, Token};
 use crate::rng::Stream;
 use crate::scenario::Scenario;
 use crate::time::Instant;
@@ -38,8 +38,6 @@ pub(super) struct Database {
     /// Jobs that have ended and whose worker is still to be told.
     untold: u64,
     away_until: Instant,
-    /// Each worker's last settlement and its answer, for one that is sent again; kept where chaos may lose an answer.
-    answers: Option<BTreeMap<u32, (u64, Settled)>>,
 }
 
 /// A statement under way.
@@ -82,7 +80,6 @@ impl Database {
             transactions: 0,
             untold: 0,
             away_until: Instant::START,
-            answers: (!scenario.chaos.is_empty()).then(BTreeMap::new),
         }
     }
 
@@ -98,36 +95,23 @@ impl Database {
 
     /// A worker is dead: what it has asked for and not sent is never sent, its open transactions are rolled back. Returns those whose
     /// statements can be sent now.
-    pub(super) fn abandon(&mut self, now: Instant, worker: u32) -> Vec<u32> {
+    pub(super) fn abandon(&mut self, worker: u32) -> Vec<u32> {
         for (_, operation) in self.operations.iter_mut().filter(|(_, operation)| operation.worker == worker) {
             operation.unheard = true;
             self.untold -= std::mem::take(&mut operation.ends);
         }
-        self.roll_back(now, |holder| holder == worker)
+        self.roll_back(|holder| holder == worker)
     }
 
     /// Rolls open transactions back; returns those who get their connections.
-    fn roll_back(&mut self, now: Instant, whose: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn roll_back(&mut self, whose: impl Fn(u32) -> bool) -> Vec<u32> {
         let broken: Vec<(Token, JobId)> =
             self.open.iter().filter(|(_, (holder, _))| whose(*holder)).map(|(token, (_, job))| (*token, *job)).collect();
         for (token, job) in &broken {
             self.open.remove(token);
-            self.store.settle(now, &[Settlement { job: *job, token: *token, how: How::Release }]);
+            self.store.revoke(*job, *token);
         }
         broken.iter().filter_map(|_| self.connections.give_back()).collect()
-    }
-
-    fn settle(&mut self, now: Instant, worker: u32, number: u64, settlements: &[Settlement]) -> (Settled, u64) {
-        if let Some((_, answer)) =
-            self.answers.as_ref().and_then(|answers| answers.get(&worker)).filter(|(last, _)| *last >= number)
-        {
-            return (answer.clone(), 0);
-        }
-        let (settled, ends) = self.store.settle(now, settlements);
-        if let Some(answers) = &mut self.answers {
-            answers.insert(worker, (number, settled.clone()));
-        }
-        (settled, ends)
     }
 }
 
@@ -207,8 +191,8 @@ impl<S: Sink> World<'_, S> {
                 let next_due = claimed.next_due.filter(|_| !transaction);
                 (Event::Claimed(Claimed { next_due, ..claimed }), &self.profile.claim)
             }
-            Command::Settle { number, settlements } => {
-                let (settled, ended) = self.database.settle(now, worker, *number, settlements);
+            Command::Settle { settlements, .. } => {
+                let (settled, ended) = self.database.store.settle(now, settlements);
                 ends = ended;
                 (Event::Settled(settled), &self.profile.settle)
             }
@@ -260,13 +244,11 @@ impl<S: Sink> World<'_, S> {
             if let (ClaimMode::Transaction, true, Command::Settle { settlements, .. }) =
                 (*mode, operation.void, &operation.command)
             {
-                let rolled_back: Vec<Settlement> =
-                    settlements.iter().map(|one| Settlement { how: How::Release, ..one.clone() }).collect();
-                store.settle(now, &rolled_back);
+                settlements.iter().for_each(|one| store.revoke(one.job, one.token));
             }
             told.extend(was_heard.then(|| (operation.worker, failed(*mode, &operation.command))));
         }
-        for next in self.database.roll_back(now, |_| true) {
+        for next in self.database.roll_back(|_| true) {
             self.send(now, next);
         }
         for (worker, event) in told {

@@ -76,7 +76,7 @@ impl Alone {
             lease: LEASE,
             wait: Wait::Due { at_most: Duration::from_secs(1) },
         };
-        let mut user = User { store: Store::open(schema, &settings).await?, clock, settled: 0 };
+        let user = User { store: Store::open(schema, &settings).await?, clock };
         let complete = |_| How::Complete;
         let retry = |_| How::Retry { after: Duration::ZERO, reason: "status-503".to_owned() };
         (self.claim_one, self.settle_one) = user.pairs(1, times, complete).await?;
@@ -123,7 +123,6 @@ impl Alone {
 struct User {
     store: Store,
     clock: Clock,
-    settled: u64,
 }
 
 impl User {
@@ -134,16 +133,15 @@ impl User {
     }
 
     /// Claims and settles so often, `limit` jobs at a time.
-    async fn pairs(&mut self, limit: u32, times: u64, how: impl Fn(JobId) -> How) -> Result<(Spread, Spread), Error> {
+    async fn pairs(&self, limit: u32, times: u64, how: impl Fn(JobId) -> How) -> Result<(Spread, Spread), Error> {
         let (mut claims, mut settles) = (Vec::new(), Vec::new());
         for _ in 0..times.max(1) {
             let (took, claimed) = self.claim(limit).await?;
             claims.push(took);
             let settle = |claim: &crate::queue::Claim| Settlement { job: claim.job, token: claim.token, how: how(claim.job) };
             let settlements: Vec<Settlement> = claimed.claims.iter().map(settle).collect();
-            self.settled += 1;
             let began = self.clock.now();
-            self.store.settle(0, self.settled, &settlements).await?;
+            self.store.settle(&settlements).await?;
             settles.push(self.clock.now().since(began));
         }
         Ok((spread(claims), spread(settles)))

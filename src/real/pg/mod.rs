@@ -19,8 +19,8 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 pub use facts::settings;
-pub use producer::{Batch, announce, insert, is_idle, rows};
-pub use store::Store;
+pub use producer::{Batch, announce, copy, enlist, insert, is_idle, rows, state};
+pub use store::{PLANS, Store};
 
 /// The oldest server that is supported, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 140_000;
@@ -120,6 +120,11 @@ impl Schema {
     /// How to connect so that unqualified names are this schema's.
     pub fn options(&self) -> &PgConnectOptions {
         &self.options
+    }
+
+    /// The same schema by another way, such as a proxy's.
+    pub fn reached_by(&self, options: PgConnectOptions) -> Schema {
+        Schema { name: self.name.clone(), options }
     }
 
     /// Drops it with all that is in it.

@@ -1,5 +1,6 @@
 //! Chaos as a scenario asks for it: each blow falls, the report can say what it cost, and no job is lost.
 
+mod imagined;
 mod random;
 
 use simq::job::State;

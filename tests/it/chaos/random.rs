@@ -33,7 +33,7 @@ fn one_of<'a>(draw: &mut Draw, words: &[&'a str]) -> &'a str {
 }
 
 /// The scenario of a seed.
-fn drawn(seed: u64) -> Scenario {
+pub(super) fn drawn(seed: u64) -> Scenario {
     let mut draw = Seed(seed).draw(Stream::Chaos, JobId(u64::MAX), 0);
     let draw = &mut draw;
     let (workers, lease) = (between(draw, 1, 5), between(draw, 350, 600));
