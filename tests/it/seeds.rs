@@ -195,6 +195,8 @@ fn second_of_each_end(comparison: &Comparison, policy: &str, metric: &str) -> (f
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// Whoever is said to be soonest is apart from every other.
     #[test]
     fn overlapping_intervals_are_not_ranked(
