@@ -37,7 +37,7 @@ pub(super) fn main(args: &args::Fidelity) -> anyhow::Result<Exit> {
     }
     let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let virtually = Scenario { repetitions: args.seeds.max(args.repetitions), ..scenario };
-    let predicted = play(virtually, &profile, threads, super::stop::listen(args.quiet)?)?.comparison;
+    let predicted = play(virtually, &profile, threads, super::stop::listen(args.quiet)?, args.quiet)?.comparison;
     if predicted.partial {
         return Ok(Exit::Interrupted);
     }

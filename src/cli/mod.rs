@@ -5,6 +5,7 @@ mod calibrate;
 mod database;
 mod exit;
 mod fidelity;
+mod headway;
 mod mock;
 mod policies;
 mod postgres;

@@ -13,8 +13,8 @@ use crate::real::{Live, Outcome};
 use crate::scenario::{NamedPolicy, Scenario};
 
 /// How often a bar is drawn, and how often a plain line is written.
-const REDRAW: Duration = Duration::from_millis(100);
-const LINE_EVERY: u64 = 50;
+pub(super) const REDRAW: Duration = Duration::from_millis(100);
+pub(super) const LINE_EVERY: u64 = 50;
 
 /// Tells how a comparison goes.
 pub(super) struct Progress {
@@ -39,8 +39,7 @@ struct Teller {
 impl Progress {
     /// Says nothing yet. `quiet`: and never will.
     pub(super) fn new(scenario: &Scenario, live: Arc<Live>, quiet: bool) -> Progress {
-        let terminal =
-            std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() && std::env::var("TERM").as_deref() != Ok("dumb");
+        let terminal = is_terminal();
         let jobs = scenario.job_count();
         let bar = (terminal && !quiet).then(|| bar(jobs));
         let outages = scenario.spells().into_iter();
@@ -111,6 +110,11 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// Whether somebody looks at stderr on a terminal that can redraw.
+pub(super) fn is_terminal() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("CI").is_none() && std::env::var("TERM").as_deref() != Ok("dumb")
 }
 
 fn bar(jobs: u64) -> ProgressBar {

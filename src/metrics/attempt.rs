@@ -122,3 +122,10 @@ pub struct RunRecord {
     /// What befell workers, connections and the database, in order of time.
     pub blows: Vec<Blow>,
 }
+
+impl RunRecord {
+    /// What stands for a record that was not kept, and takes no room: of many repetitions only the figures are.
+    pub fn dropped() -> RunRecord {
+        RunRecord { tally: Tally::empty(), ..RunRecord::default() }
+    }
+}

@@ -99,6 +99,12 @@ impl Tally {
         self.completed + self.discarded + self.reaped
     }
 
+    /// Of nothing; its histograms are too coarse for anything, and as small as can be.
+    pub(super) fn empty() -> Tally {
+        let none = || Histogram::new(0).expect("0 is a valid number of digits");
+        Tally { claim_latency: none(), settle_latency: none(), ..Tally::default() }
+    }
+
     fn add(&mut self, other: &Tally) {
         self.claims += other.claims;
         self.empty_claims += other.empty_claims;

@@ -16,12 +16,19 @@ pub struct Run {
     pub repetition: u32,
     /// The seed of this repetition.
     pub seed: u64,
-    /// What was recorded.
+    /// What was recorded; of many repetitions only the first may have been kept.
     pub record: RunRecord,
     /// The figures.
     pub summary: Summary,
     /// Interrupted before its end: the figures cover a part only.
     pub partial: bool,
+}
+
+impl Run {
+    /// Whether its record was kept: there is no run without jobs.
+    pub fn is_recorded(&self) -> bool {
+        !self.record.jobs.is_empty()
+    }
 }
 
 /// The circumstances of a comparison: names and values to print, such as `postgres.synchronous_commit` = `on`.
@@ -42,4 +49,11 @@ pub struct Comparison {
     pub warnings: Vec<String>,
     /// Interrupted: not all runs are there, or the last is partial.
     pub partial: bool,
+}
+
+impl Comparison {
+    /// The repetitions of which there is no record, only figures.
+    pub(super) fn unrecorded(&self) -> usize {
+        self.runs.iter().filter(|run| !run.is_recorded()).count()
+    }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::{Error, series};
+use super::{Error, seeds, series};
 use crate::job::{JobId, Why};
 use crate::metrics::{Attempt, Fate, METRICS};
 use crate::report::{Comparison, Run};
@@ -27,7 +27,15 @@ pub(super) fn summary(comparison: &Comparison, path: &Path) -> Result<(), Error>
     })
 }
 
-/// One row per policy, repetition and bin of time.
+/// One row per policy and figure, over all repetitions.
+pub(super) fn across(comparison: &Comparison, path: &Path) -> Result<(), Error> {
+    table(path, |out| {
+        out.write_record(seeds::COLUMNS)?;
+        seeds::rows(comparison).iter().try_for_each(|row| out.write_record(row))
+    })
+}
+
+/// One row per policy, repetition and bin of time; of repetitions that were recorded.
 pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Error> {
     let width = series::bin_width(series::span(comparison));
     table(path, |out| {
@@ -45,7 +53,7 @@ pub(super) fn timeseries(comparison: &Comparison, path: &Path) -> Result<(), Err
             "backlog",
             "in_outage",
         ])?;
-        for run in &comparison.runs {
+        for run in comparison.runs.iter().filter(|run| run.is_recorded()) {
             for bin in series::bins(&run.record, width) {
                 out.serialize((
                     (&run.policy, run.repetition, bin.start.as_secs_f64(), width.as_secs_f64()),

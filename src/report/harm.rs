@@ -2,7 +2,7 @@
 
 use super::across::Runs;
 use super::figure::{list, percent, seconds};
-use crate::metrics::{Aftermath, Metric};
+use crate::metrics::{Aftermath, Metric, Occurrence};
 
 /// Whether the downstream recovered by itself once the outage was over; nothing, if it did under every policy.
 pub(super) fn aftermaths(policies: &[Runs<'_>]) -> Vec<String> {
@@ -17,8 +17,9 @@ pub(super) fn aftermaths(policies: &[Runs<'_>]) -> Vec<String> {
 
 fn stuck(runs: &Runs<'_>) -> Option<String> {
     let all = runs.runs.iter().filter_map(|run| run.summary.aftermath);
-    let stuck: Vec<Aftermath> = all.filter(|after| after.metastable).collect();
-    let after = stuck.first()?;
+    let mut stuck: Vec<Aftermath> = all.filter(|after| after.metastable).collect();
+    stuck.sort_by_key(|after| after.down_for);
+    let after = stuck.get(stuck.len().saturating_sub(1) / 2)?;
     let (ended, lasted) = (seconds(after.outage_ended.as_secs_f64()), seconds(after.down_for.as_secs_f64()));
     let what = if after.recovered {
         format!("took {lasted} more to recover by itself")
@@ -27,15 +28,13 @@ fn stuck(runs: &Runs<'_>) -> Option<String> {
     } else {
         format!("never recovered by itself in the {lasted} that followed")
     };
-    let of = match runs.runs.len() {
-        1 => String::new(),
-        all => format!(" (so in {} of {all} repetitions)", stuck.len()),
-    };
+    let share = Occurrence::named("metastable").filter(|_| runs.is_repeated()).and_then(|stuck| runs.share(stuck));
+    let of = share.map_or_else(String::new, |share| format!(", {},", share.text()));
     let work = match after.wasted_work {
         Some(share) => format!(": {} of its work was for callers that had already given up", percent(share)),
         None => String::new(),
     };
-    Some(format!("The outage ended at {ended}; under `{}` the downstream {what}{of}{work}.", runs.policy))
+    Some(format!("The outage ended at {ended}; under `{}`{of} the downstream {what}{work}.", runs.policy))
 }
 
 fn is_free(runs: &Runs<'_>) -> bool {
@@ -47,12 +46,9 @@ fn escape(free: &[&Runs<'_>]) -> Option<String> {
     let each: Vec<String> = free
         .iter()
         .filter_map(|runs| {
-            let after = runs.first().summary.aftermath?;
-            let when = if after.down_for.is_zero() {
-                "at once".to_owned()
-            } else {
-                format!("after {}", seconds(after.down_for.as_secs_f64()))
-            };
+            let down_after = Metric::named("down_after_s")?;
+            let down_for = runs.spread(|summary| down_after.value(summary)).median?;
+            let when = if down_for == 0.0 { "at once".to_owned() } else { format!("after {}", seconds(down_for)) };
             Some(format!("under `{}` {when}", runs.policy))
         })
         .collect();

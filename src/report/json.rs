@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, csv, toll};
+use super::{Error, csv, seeds, toll};
 use crate::metrics::{self, METRICS};
 use crate::report::{Comparison, Run};
 use crate::scenario::humanise;
@@ -17,21 +17,30 @@ use crate::scenario::humanise;
 /// Raised when a reader of an older document could misread a newer one.
 const SCHEMA_VERSION: u32 = 1;
 
+/// The most runs that the document holds; what lies beyond is in `summary.csv`.
+const MOST_RUNS: usize = 2000;
+
 /// The document. `scenario_source` is the scenario file's text, kept verbatim.
 pub fn summary(comparison: &Comparison, scenario_source: &str) -> Value {
     let mut scenario = serde_json::to_value(&comparison.scenario).expect("a scenario is plain data with text keys");
     humanise(&mut scenario);
-    json!({
+    let shown = comparison.runs.iter().take(MOST_RUNS.max(comparison.scenario.policies.len()));
+    let mut document = json!({
         "schema_version": SCHEMA_VERSION,
         "simq": env!("CARGO_PKG_VERSION"),
         "seed": comparison.scenario.seed,
         "partial": comparison.partial,
         "warnings": comparison.warnings,
         "conditions": comparison.conditions,
-        "runs": comparison.runs.iter().map(run).collect::<Vec<Value>>(),
+        "runs": shown.map(run).collect::<Vec<Value>>(),
         "scenario": scenario,
         "scenario_source": scenario_source,
-    })
+    });
+    if seeds::apply(comparison) {
+        document["seeds"] = seeds::document(comparison);
+        document["runs_in_all"] = comparison.runs.len().into();
+    }
+    document
 }
 
 /// Writes the document.
@@ -56,6 +65,7 @@ fn run(run: &Run) -> Value {
         "repetition": run.repetition,
         "seed": run.seed,
         "partial": run.partial,
+        "recorded": run.is_recorded(),
         "summary": figures,
     });
     if !run.record.blows.is_empty() {

@@ -3,7 +3,7 @@
 //! ```text
 //!                ┌─► table     aligned text, for the terminal
 //!  Comparison ───┼─► verdict   two or three sentences
-//!                └─► write     a folder: summary.csv · timeseries.csv · attempts.csv · jobs.csv · summary.json · *.png
+//!                └─► write     a folder: summary.csv · seeds.csv · timeseries.csv · attempts.csv · jobs.csv · summary.json · *.png
 //! ```
 //! Nothing is measured here: figures come from [`METRICS`](crate::metrics::METRICS), curves from the records. Two rules hold
 //! in every output: a policy that loses jobs is shown as losing them before anything is said of its speed, and a value that
@@ -21,6 +21,7 @@ mod figure;
 mod folder;
 mod harm;
 mod json;
+mod seeds;
 mod series;
 mod table;
 mod toll;
@@ -117,6 +118,9 @@ pub fn write(comparison: &Comparison, dir: &Path, scenario_source: &str) -> Resu
         draft.file(name)
     };
     csv::summary(comparison, &file("summary.csv"))?;
+    if seeds::apply(comparison) {
+        csv::across(comparison, &file("seeds.csv"))?;
+    }
     csv::timeseries(comparison, &file("timeseries.csv"))?;
     csv::attempts(comparison, &file("attempts.csv"))?;
     csv::jobs(comparison, &file("jobs.csv"))?;

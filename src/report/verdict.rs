@@ -1,15 +1,16 @@
 //! What the numbers say, in a few plain sentences.
 //!
 //! Every sentence is read off figures. Lost jobs come first, and a policy that lost any appears in no other praise: its peak
-//! and its speed are compared with nobody's. Where repetitions differ the median is said.
+//! and its speed are compared with nobody's. Where repetitions differ the median is said, and two policies are only ranked if the
+//! intervals of their medians do not overlap. What happens or does not is said as a share of the repetitions, with its interval.
 
 use std::time::Duration;
 
-use super::across::{Runs, policies};
+use super::across::{Runs, Spread, policies};
 use super::figure::{chosen, count, list, many, ratio, seconds};
 use super::{harm, toll};
 use crate::job::{State, Why};
-use crate::metrics::{Limit, Metric};
+use crate::metrics::{Limit, Metric, Occurrence};
 use crate::report::{Comparison, Run};
 use crate::time::Instant;
 
@@ -54,7 +55,8 @@ fn losses(comparison: &Comparison, policies: &[Runs<'_>]) -> Vec<String> {
     };
     let mut said = vec![loss(comparison, worst)];
     if !others.is_empty() {
-        let each: Vec<String> = others.iter().map(|runs| format!("{} lost {}", name(runs), lost_count(runs))).collect();
+        let each: Vec<String> =
+            others.iter().map(|runs| format!("{} lost {}{}", name(runs), lost_count(runs), lost_share(runs))).collect();
         said.push(format!("{}.", list(&each)));
     }
     said
@@ -62,11 +64,15 @@ fn losses(comparison: &Comparison, policies: &[Runs<'_>]) -> Vec<String> {
 
 fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
     let jobs = count(runs.median(|s| s.counts.jobs));
-    let mut said = format!("{} lost {} of {jobs} jobs", name(runs), lost_count(runs));
+    let mut said = format!("{} lost {} of {jobs} jobs{}", name(runs), lost_count(runs), lost_share(runs));
     let unfinished = runs.median(|s| s.counts.unfinished);
     if unfinished > 0.0 {
         let of_them = if unfinished == lost(runs) { "all".to_owned() } else { count(unfinished) };
-        said += &format!(", {of_them} of them unfinished when the run ended");
+        let when = match comparison.partial {
+            true => "when the run ended".to_owned(),
+            false => format!("when the run ended, at its horizon of {}", chosen(comparison.scenario.horizon)),
+        };
+        said += &format!(", {of_them} of them unfinished {when}");
     }
     if let Some(spent) = time_to_exhaust(runs.first()) {
         said += &format!(": half of those it gave up had spent every retry within {}", seconds(spent.as_secs_f64()));
@@ -79,6 +85,12 @@ fn loss(comparison: &Comparison, runs: &Runs<'_>) -> String {
     said + "."
 }
 
+/// In how many of several repetitions any job was lost.
+fn lost_share(runs: &Runs<'_>) -> String {
+    let share = Occurrence::named("lost_jobs").filter(|_| runs.is_repeated()).and_then(|lost| runs.share(lost));
+    share.map_or_else(String::new, |share| format!(" {}", share.text()))
+}
+
 /// What was spent on jobs that could not succeed, where it differs.
 fn doomed(policies: &[Runs<'_>]) -> Option<String> {
     let malformed = policies.iter().map(|runs| runs.median(|s| s.counts.malformed)).fold(0.0, f64::max);
@@ -88,9 +100,13 @@ fn doomed(policies: &[Runs<'_>]) -> Option<String> {
     let said = format!("{} of {} could never succeed, their payload being malformed", count(malformed), many(jobs, "job"));
     match &ranked[..] {
         _ if malformed == 0.0 => None,
-        [(least, low), .., (most, high)] if high > low => {
-            Some(format!("{said}: {} spent {} on them, {} {}.", name(most), many(*high, "request"), name(least), count(*low)))
-        }
+        [least, .., most] if most.is_apart(least) => Some(format!(
+            "{said}: {} spent {} on them, {} {}.",
+            name(most.runs),
+            many(most.median, "request"),
+            name(least.runs),
+            count(least.median)
+        )),
         _ => Some(format!("{said}.")),
     }
 }
@@ -122,27 +138,35 @@ fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
     };
     let metric = Metric::named(metric)?;
     let window = chosen(comparison.scenario.stampede_window);
-    let mut ranked = rank(metric, safe);
-    ranked.reverse();
+    let ranked = rank(metric, safe);
     match &ranked[..] {
         [] => None,
-        [(one, peak)] => Some(format!("{} sent at most {} in {window} {place}.", name(one), many(*peak, "request"))),
-        [(_, most), .., (_, least)] if *most <= least * ALIKE => Some(format!(
-            "The peaks {place} were alike: {} in {window} under each policy that lost nothing.",
-            if most == least { many(*most, "request") } else { format!("{} to {}", count(*least), many(*most, "request")) }
+        [one] => Some(format!("{} sent at most {} in {window} {place}.", name(one.runs), many(one.median, "request"))),
+        [low, .., high] if high.median <= low.median * ALIKE || !high.is_apart(low) => Some(format!(
+            "The peaks {place} {}: {} in {window} under each policy that lost nothing.",
+            if high.is_apart(low) || low.median == high.median { "were alike" } else { LEVEL },
+            if low.median == high.median {
+                many(high.median, "request")
+            } else {
+                format!("{} to {}", count(low.median), many(high.median, "request"))
+            }
         )),
-        [(high, most), .., (low, least)] => {
-            let times = if *least > 0.0 { format!(", {} times fewer", times(most / least)) } else { String::new() };
+        [low, .., high] => {
+            let fewer = high.median / low.median;
+            let fewer = if low.median > 0.0 { format!(", {} times fewer", times(fewer)) } else { String::new() };
             Some(format!(
-                "{} sent up to {} in {window} {place}; {} peaked at {}{times}.",
-                name(high),
-                many(*most, "request"),
-                name(low),
-                count(*least)
+                "{} sent up to {} in {window} {place}; {} peaked at {}{fewer}.",
+                name(high.runs),
+                many(high.median, "request"),
+                name(low.runs),
+                count(low.median)
             ))
         }
     }
 }
+
+/// What is said of medians whose intervals overlap.
+const LEVEL: &str = "can't be told apart by their medians";
 
 /// Who of those that lost nothing settled everything first, and what it cost.
 fn pace(safe: &[&Runs<'_>]) -> Option<String> {
@@ -151,23 +175,31 @@ fn pace(safe: &[&Runs<'_>]) -> Option<String> {
         Some(calls) => format!(" with {} requests per job", ratio(calls)),
         None => String::new(),
     };
-    match &ranked[..] {
-        [] => None,
-        [(one, time)] => Some(format!("{} settled all jobs in {}{}.", name(one), seconds(*time), cost(one))),
-        [(_, least), .., (_, most)] if *most <= least * ALIKE => {
-            let each: Vec<String> = ranked.iter().take(4).map(|(runs, _)| format!("{}{}", name(runs), cost(runs))).collect();
-            Some(format!("All took about as long ({} to {}): {}.", seconds(*least), seconds(*most), list(&each)))
-        }
-        [(fast, least), .., (slow, most)] => Some(format!(
-            "{} settled all jobs soonest, in {}{}; {} took {}{}.",
-            name(fast),
-            seconds(*least),
-            cost(fast),
-            name(slow),
-            seconds(*most),
-            cost(slow)
-        )),
-    }
+    let each = |some: &[&Ranked<'_, '_>]| {
+        let each: Vec<String> = some.iter().take(4).map(|one| format!("{}{}", name(one.runs), cost(one.runs))).collect();
+        list(&each)
+    };
+    let (fast, slow) = (ranked.first()?, ranked.last()?);
+    let (least, most) = (seconds(fast.median), seconds(slow.median));
+    let slower = format!("{} took {most}{}", name(slow.runs), cost(slow.runs));
+    // Those that can't be told from the fastest, and can from the slowest.
+    let level: Vec<&Ranked<'_, '_>> = ranked.iter().filter(|one| !one.is_apart(fast)).collect();
+    Some(if ranked.len() == 1 {
+        format!("{} settled all jobs in {least}{}.", name(fast.runs), cost(fast.runs))
+    } else if fast.is_apart(slow) && slow.median <= fast.median * ALIKE || fast.median == slow.median {
+        format!("All took about as long ({least} to {most}): {}.", each(&ranked.iter().collect::<Vec<_>>()))
+    } else if !fast.is_apart(slow) {
+        let all = each(&ranked.iter().collect::<Vec<_>>());
+        format!("Their times {LEVEL} ({least} to {most}): {all}.")
+    } else if level.iter().any(|one| !one.is_apart(slow)) {
+        format!("{} settled all jobs in {least}{}; {slower}.", name(fast.runs), cost(fast.runs))
+    } else if let [_, .., last] = level[..] {
+        let until = seconds(last.median);
+        let within = if until == least { least } else { format!("{least} to {until}") };
+        format!("Soonest to settle all jobs, and not to be told apart, in {within}: {}; {slower}.", each(&level))
+    } else {
+        format!("{} settled all jobs soonest, in {least}{}; {slower}.", name(fast.runs), cost(fast.runs))
+    })
 }
 
 /// Runs whose figures say something of the database or of simq, and not of the policy.
@@ -190,11 +222,28 @@ fn bounded<'a>(runs: &Runs<'a>, limit: Limit) -> Option<&'a Run> {
     runs.runs.iter().find(|run| run.summary.limit == limit).copied()
 }
 
+/// A policy by a figure that it has.
+struct Ranked<'r, 'a> {
+    runs: &'r Runs<'a>,
+    median: f64,
+    spread: Spread,
+}
+
+impl Ranked<'_, '_> {
+    /// Whether the two may be ranked.
+    fn is_apart(&self, other: &Ranked<'_, '_>) -> bool {
+        self.spread.is_apart(&other.spread)
+    }
+}
+
 /// Policies by their median of a figure, lowest first; those without a value are left out.
-fn rank<'r, 'a>(metric: &Metric, safe: &[&'r Runs<'a>]) -> Vec<(&'r Runs<'a>, f64)> {
-    let median = |runs: &Runs<'a>| runs.spread(|summary| metric.value(summary)).median;
-    let mut ranked: Vec<(&Runs<'a>, f64)> = safe.iter().filter_map(|runs| Some((*runs, median(runs)?))).collect();
-    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+fn rank<'r, 'a>(metric: &Metric, safe: &[&'r Runs<'a>]) -> Vec<Ranked<'r, 'a>> {
+    let ranked = |runs: &&'r Runs<'a>| {
+        let spread = runs.spread(|summary| metric.value(summary));
+        Some(Ranked { runs, median: spread.median?, spread })
+    };
+    let mut ranked: Vec<Ranked<'r, 'a>> = safe.iter().filter_map(ranked).collect();
+    ranked.sort_by(|a, b| a.median.total_cmp(&b.median));
     ranked
 }
 

@@ -32,6 +32,8 @@ struct Underway {
     timeout: Duration,
     /// What its caller will see, once that is decided.
     outcome: Option<Outcome>,
+    /// Under which it waits in the downstream, or has waited.
+    ticket: Option<Ticket>,
     /// Things planned that name it: it stays until the last has happened.
     planned: u8,
 }
@@ -65,7 +67,7 @@ impl<S: Sink> World<'_, S> {
 
     /// A call sets out.
     pub(super) fn dial(&mut self, now: Instant, who: Who, call: Call, timeout: Duration) {
-        let number = self.wire.calls.put(Underway { who, call, sent: now, timeout, outcome: None, planned: 1 });
+        let number = self.wire.calls.put(Underway { who, call, sent: now, timeout, outcome: None, ticket: None, planned: 1 });
         let at = self.pass(now);
         if at > now {
             self.calendar.plan(at, Next::Arrive(number));
@@ -88,6 +90,7 @@ impl<S: Sink> World<'_, S> {
         self.wire.arrivals += u64::from(admission.reply != Reply::Refuse);
         if let Reply::Waits(ticket) = admission.reply {
             self.wire.tickets.insert(ticket, number);
+            self.wire.calls[number].ticket = Some(ticket);
             let underway = self.wire.calls[number];
             let at = self.timer(now, underway.sent + underway.timeout);
             self.calendar.plan(at, Next::GiveUp(number));
@@ -153,7 +156,10 @@ impl<S: Sink> World<'_, S> {
         let underway = &mut self.wire.calls[number];
         underway.planned -= 1;
         if underway.planned == 0 {
-            self.wire.calls.take(number);
+            // It may wait there still, but its number will be another's.
+            if let Some(ticket) = self.wire.calls.take(number).and_then(|underway| underway.ticket) {
+                self.wire.tickets.remove(&ticket);
+            }
         }
     }
 

@@ -66,8 +66,9 @@ pub(super) enum Next {
     Horizon,
 }
 
-/// How often in a row things may happen at one instant, for each job and worker, before the run is given up: time does not move on.
-const STANDSTILL: u64 = 1000;
+/// How often in a row things may happen at one instant, for each job and worker, before the run is given up: time does not move on. A
+/// job that spends the most retries there may be, 1000, at once takes no more.
+const STANDSTILL: u64 = 10_000;
 /// How many things happen between two looks at whether to stop.
 const LOOK: u64 = 1024;
 

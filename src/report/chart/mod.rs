@@ -8,7 +8,7 @@
 //! ```
 //! The rules: a policy keeps its colour and its dash in every chart; one scale for all policies; labels stand at what they
 //! name, there are no legends of colours; titles say what is measured, subtitles under which conditions. Charts over time
-//! show the first repetition and say so; bars are medians over all.
+//! show the first repetition and say so; bars are medians over all, and where there are several one chart shows how they differ.
 
 mod attempts;
 mod bars;
@@ -21,6 +21,7 @@ mod heat;
 mod peaks;
 mod requests;
 mod scale;
+mod seeds;
 mod split;
 
 use std::path::Path;
@@ -62,6 +63,7 @@ pub(super) const CHARTS: &[Chart] = &[
     Chart { slug: "heat", title: heat::title, size: heat::size, draw: heat::draw, applies: |_| true },
     Chart { slug: "work", title: split::work_title, size: split::size, draw: split::work, applies: split::has_work },
     Chart { slug: "users", title: split::users_title, size: split::size, draw: split::users, applies: split::has_users },
+    Chart { slug: "seeds", title: seeds::title, size: seeds::size, draw: seeds::draw, applies: seeds::are_enough },
 ];
 
 impl Chart {
