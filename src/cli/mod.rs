@@ -12,6 +12,7 @@ mod say;
 mod scenario;
 mod schema;
 mod validate;
+mod work;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,7 @@ pub fn main() -> ExitCode {
         args::Command::Schema => schema::main(),
         args::Command::Policies(args) => policies::main(args),
         args::Command::Postgres(args) => postgres::main(args),
+        args::Command::Work(args) => work::main(&args),
         args::Command::PostgresGuard => postgres::guard(),
     };
     match result {

@@ -112,6 +112,12 @@ impl Schema {
         }
     }
 
+    /// One that is there already, for workers of another process.
+    pub fn existing(database: &PgConnectOptions, name: &str) -> Schema {
+        assert!(is_plain(name), "a schema's name is made by simq: {name}");
+        Schema { name: name.to_owned(), options: inside(database, name) }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
