@@ -9,6 +9,7 @@ mod cluster;
 mod conformance;
 mod crash;
 mod faults;
+mod foreign;
 mod herd;
 mod mock;
 mod outages;

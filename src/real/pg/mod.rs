@@ -7,6 +7,7 @@
 mod article;
 mod connections;
 mod facts;
+mod host;
 mod lease;
 mod producer;
 mod settlement;
@@ -19,6 +20,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 pub use facts::settings;
+pub use host::admits;
 pub use producer::{Batch, JobRow, announce, insert, is_idle, rows};
 pub use store::Store;
 
@@ -43,6 +45,38 @@ pub enum Error {
         /// Its version.
         found: String,
     },
+    /// The role lacks a right.
+    #[error("role `{user}` may not make a schema in database `{database}`: GRANT {right} ON DATABASE {database} TO {user}")]
+    MayNot {
+        /// The role.
+        user: String,
+        /// The database.
+        database: String,
+        /// The right.
+        right: &'static str,
+    },
+    /// The role may not connect.
+    #[error("the role may not connect ({0}): GRANT CONNECT ON DATABASE … TO …")]
+    MayNotConnect(sqlx::Error),
+    /// Too few connections are left.
+    #[error(
+        "the run needs {needed} connections, and {of} has {left} of its {most} left: lower `connections` in [workers], or raise that limit"
+    )]
+    Crowded {
+        /// How many the run needs.
+        needed: u32,
+        /// How many are left.
+        left: i64,
+        /// Whose limit it is.
+        of: &'static str,
+        /// The limit.
+        most: i64,
+    },
+    /// A pooler stands between, and does not give sessions.
+    #[error(
+        "there is a connection pooler in between, and {0}: connect to PostgreSQL itself, or let the pooler pool sessions (pool_mode = session)"
+    )]
+    Pooled(&'static str),
     /// The server can't be reached.
     #[error("can't connect to the database ({0}): check that it runs and that the URL is right")]
     Unreachable(sqlx::Error),
@@ -71,7 +105,7 @@ pub async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> 
     let mut connection = tokio::time::timeout(Duration::from_secs(10), connecting)
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
-        .map_err(Error::Unreachable)?;
+        .map_err(host::unreachable)?;
     let (number, found): (i32, String) =
         sqlx::query_as("SELECT current_setting('server_version_num')::int, current_setting('server_version')")
             .fetch_one(&mut connection)

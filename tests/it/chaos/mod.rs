@@ -1,6 +1,7 @@
 //! Chaos as a scenario asks for it: each blow falls, the report can say what it cost, and no job is lost.
 
 mod random;
+mod report;
 
 use simq::job::State;
 use simq::metrics::{Blow, Cause, Cost, Fate, Repeat, costs, repeats};
