@@ -25,3 +25,4 @@ mod scenario_errors;
 mod store;
 mod theory;
 mod tidy;
+mod tls;

@@ -17,7 +17,7 @@ pub mod throwaway;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, Row};
 
 pub use facts::settings;
 pub use host::admits;
@@ -72,10 +72,8 @@ pub enum Error {
         /// The limit.
         most: i64,
     },
-    /// A pooler stands between, and does not give sessions.
-    #[error(
-        "there is a connection pooler in between, and {0}: connect to PostgreSQL itself, or let the pooler pool sessions (pool_mode = session)"
-    )]
+    /// A pooler stands between, and does not give sessions that keep their settings.
+    #[error("there is a connection pooler in between, and {0}: connect to PostgreSQL itself")]
     Pooled(&'static str),
     /// The server can't be reached.
     #[error("can't connect to the database ({0}): check that it runs and that the URL is right")]
@@ -106,10 +104,11 @@ pub async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> 
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
         .map_err(host::unreachable)?;
-    let (number, found): (i32, String) =
-        sqlx::query_as("SELECT current_setting('server_version_num')::int, current_setting('server_version')")
-            .fetch_one(&mut connection)
-            .await?;
+    let number = "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS found";
+    // In the simple protocol: a pooler may be in between that keeps no prepared statements, and it is to be told of, not stumbled over.
+    let row = sqlx::raw_sql(number).fetch_one(&mut connection).await?;
+    let (number, found): (String, String) = (row.try_get("number")?, row.try_get("found")?);
+    let number: i32 = number.parse().unwrap_or_default();
     if number < OLDEST_SERVER {
         return Err(Error::TooOld { found });
     }
