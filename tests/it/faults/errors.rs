@@ -49,7 +49,7 @@ async fn a_deadlock_ends_one_statement_and_not_the_settlement() {
 async fn survives_errors(code: &str) {
     let scenario = scenario(
         "[[jobs]]\ntype = 'email'\ncount = 150\nmax_retries = 30\narrival = 'constant'\nrate = '300/s'\n\
-         [workers]\ncount = 3\nslots = 4\nconnections = 4\nlease = '2s'\nwait = 'due'\npoll = '50ms'\n\
+         [workers]\ncount = 3\nslots = 4\nconnections = 4\nlease = '30s'\nwait = 'due'\npoll = '50ms'\n\
          [downstream]\nservers = 100\nerror_rate = 0.2\nlatency = { kind = 'constant', value = '5ms' }\nclient_timeout = '1s'\n\
          [policy.steady]\nkind = 'constant'\ndelay = '10ms'\n",
     );

@@ -26,7 +26,7 @@ use crate::proxy::{Act, Proxy, Rule, Side};
 const JOBS: u64 = 10;
 /// How many a process takes at once.
 const SLOTS: u64 = 3;
-const LEASE_MS: u32 = 900;
+const LEASE_MS: u32 = 2500;
 const CLAIM: &str = "INSERT INTO lease";
 const SETTLE: &str = "(client, number, lost)";
 

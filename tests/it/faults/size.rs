@@ -64,15 +64,15 @@ async fn a_million_backed_off_jobs_are_in_nobodys_way() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_workers_share_ten_connections() {
     let scenario = scenario(
-        "[[jobs]]\ntype = 'email'\ncount = 3000\nmax_retries = 20\n\
-         [workers]\ncount = 1000\nslots = 1\nconnections = 10\nlease = '20s'\nwait = 'listen'\npoll = '5s'\n\
+        "horizon = '10m'\n[[jobs]]\ntype = 'email'\ncount = 2000\nmax_retries = 20\n\
+         [workers]\ncount = 1000\nslots = 1\nconnections = 10\nlease = '2m'\nwait = 'listen'\npoll = '5s'\n\
          [downstream]\nservers = 2000\nqueue = 2000\nerror_rate = 0.1\nlatency = { kind = 'constant', value = '20ms' }\n\
-         client_timeout = '15s'\n[policy.steady]\nkind = 'constant'\ndelay = '50ms'\n",
+         client_timeout = '1m'\n[policy.steady]\nkind = 'constant'\ndelay = '50ms'\n",
     );
     let database = cluster::database().await;
     let outcome = simq::real::run(plan(&scenario, 0, &database, "simq_test")).await.unwrap();
     assert_eq!((outcome.end, &outcome.breaches[..]), (End::Finished, &[][..]));
-    assert_eq!(outcome.summary.counts.completed, 3000);
+    assert_eq!(outcome.summary.counts.completed, 2000);
     assert_eq!(outcome.summary.store_failures, 0, "the server's limit was never met");
     let workers: std::collections::BTreeSet<u32> = outcome.record.attempts.iter().map(|attempt| attempt.worker).collect();
     assert!(workers.len() > 100, "{} workers had work", workers.len());
