@@ -39,6 +39,34 @@ pub(super) enum Command {
     /// Own a throwaway Postgres for a parent process (internal)
     #[command(hide = true)]
     PostgresGuard,
+    /// Work off the jobs of a schema that is there, until stdin ends (internal)
+    #[command(hide = true)]
+    Work(Work),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Work {
+    /// The database
+    #[arg(long, value_name = "URL")]
+    pub(super) database_url: String,
+    /// The schema, made by simq
+    #[arg(long)]
+    pub(super) schema: String,
+    /// The service to call
+    #[arg(long)]
+    pub(super) downstream: SocketAddr,
+    /// The number of the first worker; no other process may have it
+    #[arg(long)]
+    pub(super) first: u32,
+    /// How many workers
+    #[arg(long, default_value_t = 1)]
+    pub(super) count: u32,
+    /// Attempts at once, each
+    #[arg(long, default_value_t = 1)]
+    pub(super) slots: u32,
+    /// The lease in milliseconds
+    #[arg(long, default_value_t = 30_000)]
+    pub(super) lease_ms: u64,
 }
 
 #[derive(Debug, clap::Args)]

@@ -26,6 +26,8 @@ impl Lent {
         let name = run_name();
         let Some(url) = url else { return Lent::throw_away(durable, name, tell).await };
         let options = pg::parse_url(url).context(Code(Exit::Usage))?;
+        // Without a word on connections: how many a run needs, it says itself.
+        pg::admits(&options, 0).await.context(Code(Exit::Environment))?;
         let mut connection = pg::connect(&options).await.context(Code(Exit::Environment))?;
         let origin = format!("{}/{}", options.get_host(), options.get_database().unwrap_or("(default)"));
         tell(&format!("database: {origin}, in schemas named {name}_…"));

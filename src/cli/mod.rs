@@ -17,6 +17,7 @@ mod schema;
 mod sim;
 mod stop;
 mod validate;
+mod work;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         args::Command::Schema => schema::main(),
         args::Command::Policies(args) => policies::main(args),
         args::Command::Postgres(args) => postgres::main(args),
+        args::Command::Work(args) => work::main(&args),
         args::Command::PostgresGuard => postgres::guard(),
     };
     match result {

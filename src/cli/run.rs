@@ -135,7 +135,10 @@ async fn play(
         tape: false,
     };
     tokio::select! {
-        outcome = real::run(plan) => outcome.context(Code(Exit::Environment)),
+        outcome = real::run(plan) => outcome.map_err(|error| {
+            let exit = if matches!(error, real::Error::NotOurs) { Exit::Usage } else { Exit::Environment };
+            anyhow::Error::new(error).context(Code(exit))
+        }),
         ended = hall.lent.ended() => Err(ended),
     }
 }

@@ -46,6 +46,24 @@ pub struct Drained {
 /// # Errors
 /// If the database can't be reached at the start, or a task died.
 pub async fn drain(schema: &Schema, crew: Crew, jobs: u64) -> Result<Drained, Error> {
+    let ended = async |shared: &Shared| {
+        if jobs > 0 {
+            shared.all_ended.notified().await;
+        }
+    };
+    employ(schema, crew, 0, jobs, ended).await
+}
+
+/// Works until then, as one of several processes on one queue: its workers are numbered from `first` on, and no other's may have their
+/// numbers, since a store knows a client's last settlement by it.
+///
+/// # Errors
+/// As [`drain`].
+pub async fn work(schema: &Schema, crew: Crew, first: u32, until: impl Future<Output = ()>) -> Result<Drained, Error> {
+    employ(schema, crew, first, u64::MAX, async |_: &Shared| until.await).await
+}
+
+async fn employ(schema: &Schema, crew: Crew, first: u32, jobs: u64, until: impl AsyncFnOnce(&Shared)) -> Result<Drained, Error> {
     let clock = Clock::starting_in(Duration::ZERO);
     let shared = Arc::new(Shared {
         clock,
@@ -65,13 +83,11 @@ pub async fn drain(schema: &Schema, crew: Crew, jobs: u64) -> Result<Drained, Er
     }
     let began = clock.now();
     let mut workers = JoinSet::new();
-    for id in 0..crew.workers.count {
+    for id in first..first + crew.workers.count {
         let worker = Worker::new(id, crew.workers, Duration::from_secs(1), crew.policy.clone(), crew.seed);
         workers.spawn(drive(worker, shared.clone(), phases.clone(), false));
     }
-    if jobs > 0 {
-        shared.all_ended.notified().await;
-    }
+    until(&shared).await;
     let took = clock.now().since(began);
     let _ = phase.send(Phase::Drain);
     let crew = workers.join_all().await;

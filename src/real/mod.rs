@@ -34,7 +34,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 
 pub use clock::Clock;
-pub use drain::{Crew, Drained, drain};
+pub use drain::{Crew, Drained, drain, work};
 pub use drive::Live;
 pub use handler::Handler;
 pub use http::{ATTEMPT_HEADER, CALLER_HEADER, Caller, JOB_HEADER};

@@ -23,10 +23,11 @@ use super::mock::{Mock, Setup};
 use super::outcome::{Found, Outcome};
 use super::pg::{Schema, Store, is_idle, rows};
 use super::users::Users;
-use super::{Error, Plan};
+use super::{Error, Plan, pg};
 use crate::downstream::Downstream;
 use crate::metrics::{Blow, End, Sample};
 use crate::policy;
+use crate::scenario::Scenario;
 use crate::scenario::chaos::What;
 use crate::time::Instant;
 use crate::worker::Wait;
@@ -49,6 +50,7 @@ pub async fn run(plan: Plan<'_>) -> Result<Outcome, Error> {
     if restarts && plan.restarter.is_none() {
         return Err(Error::NotOurs);
     }
+    pg::admits(plan.database, connections(plan.scenario)).await?;
     let schema = Schema::create(plan.database, &plan.schema, &plan.note).await?;
     let outcome = play(&plan, &schema).await;
     if plan.keep {
@@ -58,6 +60,15 @@ pub async fn run(plan: Plan<'_>) -> Result<Outcome, Error> {
     let outcome = outcome?;
     dropped?;
     Ok(outcome)
+}
+
+/// How many connections a run has open at once: its workers', and one each for who puts jobs in, who watches, who listens for news and,
+/// with chaos, who strikes, beside every snapshot that is held.
+fn connections(scenario: &Scenario) -> u32 {
+    let listens = matches!(scenario.workers.wait, Wait::Listen { .. });
+    let holds = scenario.chaos.iter().filter(|chaos| matches!(chaos.what, What::HoldTransaction { .. })).count();
+    let chaos = if scenario.chaos.is_empty() { 0 } else { 1 + holds as u32 };
+    scenario.workers.connections + 2 + u32::from(listens) + chaos
 }
 
 async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {

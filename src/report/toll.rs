@@ -47,7 +47,8 @@ fn told(blow: &Blow, cost: Cost) -> String {
         }
         Target::Nobody => String::new(),
     };
-    format!("{} at {at}{whom} and cost {}", blow.what, price(cost))
+    let and = if whom.is_empty() { "" } else { " and" };
+    format!("{} at {at}{whom}{and} cost {}", blow.what, price(cost))
 }
 
 /// What was lost, and for how long nothing went on.

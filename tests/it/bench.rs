@@ -35,7 +35,11 @@ pub struct Bench {
 
 impl Bench {
     pub async fn new() -> Bench {
-        let schema = Schema::create(&cluster::database().await, "simq_bench", "simq test").await.unwrap();
+        Bench::in_schema(Schema::create(&cluster::database().await, "simq_bench", "simq test").await.unwrap()).await
+    }
+
+    /// In this schema.
+    pub async fn in_schema(schema: Schema) -> Bench {
         let connection = PgConnection::connect_with(schema.options()).await.unwrap();
         Bench { schema, connection, batches: 0 }
     }

@@ -7,6 +7,7 @@
 mod article;
 mod connections;
 mod facts;
+mod host;
 mod lease;
 mod producer;
 mod settlement;
@@ -16,9 +17,10 @@ pub mod throwaway;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::{AssertSqlSafe, Connection, Row};
 
 pub use facts::settings;
+pub use host::admits;
 pub use producer::{Batch, announce, copy, enlist, insert, is_idle, rows, state};
 pub use store::{PLANS, Store};
 
@@ -43,6 +45,36 @@ pub enum Error {
         /// Its version.
         found: String,
     },
+    /// The role lacks a right.
+    #[error("role `{user}` may not make a schema in database `{database}`: GRANT {right} ON DATABASE {database} TO {user}")]
+    MayNot {
+        /// The role.
+        user: String,
+        /// The database.
+        database: String,
+        /// The right.
+        right: &'static str,
+    },
+    /// The role may not connect.
+    #[error("the role may not connect ({0}): GRANT CONNECT ON DATABASE … TO …")]
+    MayNotConnect(sqlx::Error),
+    /// Too few connections are left.
+    #[error(
+        "the run needs {needed} connections, and {of} has {left} of its {most} left: lower `connections` in [workers], or raise that limit"
+    )]
+    Crowded {
+        /// How many the run needs.
+        needed: u32,
+        /// How many are left.
+        left: i64,
+        /// Whose limit it is.
+        of: &'static str,
+        /// The limit.
+        most: i64,
+    },
+    /// A pooler stands between, and does not give sessions that keep their settings.
+    #[error("there is a connection pooler in between, and {0}: connect to PostgreSQL itself")]
+    Pooled(&'static str),
     /// The server can't be reached.
     #[error("can't connect to the database ({0}): check that it runs and that the URL is right")]
     Unreachable(sqlx::Error),
@@ -71,11 +103,12 @@ pub async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Error> 
     let mut connection = tokio::time::timeout(Duration::from_secs(10), connecting)
         .await
         .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
-        .map_err(Error::Unreachable)?;
-    let (number, found): (i32, String) =
-        sqlx::query_as("SELECT current_setting('server_version_num')::int, current_setting('server_version')")
-            .fetch_one(&mut connection)
-            .await?;
+        .map_err(host::unreachable)?;
+    let number = "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS found";
+    // In the simple protocol: a pooler may be in between that keeps no prepared statements, and it is to be told of, not stumbled over.
+    let row = sqlx::raw_sql(number).fetch_one(&mut connection).await?;
+    let (number, found): (String, String) = (row.try_get("number")?, row.try_get("found")?);
+    let number: i32 = number.parse().unwrap_or_default();
     if number < OLDEST_SERVER {
         return Err(Error::TooOld { found });
     }
@@ -110,6 +143,12 @@ impl Schema {
                 Err(error)
             }
         }
+    }
+
+    /// One that is there already, for workers of another process.
+    pub fn existing(database: &PgConnectOptions, name: &str) -> Schema {
+        assert!(is_plain(name), "a schema's name is made by simq: {name}");
+        Schema { name: name.to_owned(), options: inside(database, name) }
     }
 
     /// Its name.

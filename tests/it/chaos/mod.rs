@@ -2,6 +2,7 @@
 
 mod imagined;
 mod random;
+mod report;
 
 use simq::job::State;
 use simq::metrics::{Blow, Cause, Cost, Fate, Repeat, costs, repeats};
@@ -12,14 +13,21 @@ use simq::scenario::Scenario;
 use crate::cluster;
 use crate::play::{plan, scenario};
 
-/// Three hundred jobs in a second, for four workers with short leases, and what befalls them.
+/// Three hundred jobs in a second, for four workers with short leases whose slots are hardly ever free, and what befalls them.
 fn busy(chaos: &str) -> Scenario {
     scenario(&format!(
         "[[jobs]]\ntype = 'email'\ncount = 300\narrival = 'constant'\nrate = '300/s'\nmax_retries = 30\n\
-         [workers]\ncount = 4\nslots = 4\nconnections = 6\nlease = '600ms'\npoll = '100ms'\n\
-         [downstream]\nservers = 16\nqueue = 1000\nlatency = {{ kind = 'constant', value = '20ms' }}\nclient_timeout = '500ms'\n\
+         [workers]\ncount = 4\nslots = 4\nconnections = 6\nlease = '1s'\npoll = '100ms'\n\
+         [downstream]\nservers = 16\nqueue = 1000\nlatency = {{ kind = 'constant', value = '60ms' }}\nclient_timeout = '800ms'\n\
          [policy.steady]\nkind = 'constant'\ndelay = '20ms'\n{chaos}"
     ))
+}
+
+/// The same with leases that do not run out, however busy the machine.
+fn patient(chaos: &str) -> Scenario {
+    let mut scenario = busy(chaos);
+    scenario.workers.lease = std::time::Duration::from_secs(30);
+    scenario
 }
 
 fn entry(at: &str, what: &str, more: &str) -> String {
@@ -56,7 +64,8 @@ fn completed(outcome: Outcome) -> Outcome {
     assert_eq!((outcome.end, &outcome.breaches[..]), (End::Finished, &[][..]));
     let counts = outcome.summary.counts;
     assert_eq!(counts.completed, counts.jobs, "{counts:?}");
-    assert!(outcome.record.blows.iter().all(|blow| blow.hit > 0 && blow.failed.is_none()), "{:?}", outcome.record.blows);
+    let blows = &outcome.record.blows;
+    assert!(blows.iter().any(|blow| blow.hit > 0) && blows.iter().all(|blow| blow.failed.is_none()), "{blows:?}");
     outcome
 }
 
@@ -68,18 +77,18 @@ fn single(outcome: &Outcome) -> (&Blow, Cost, Vec<Repeat>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_worker_had_under_way_is_done_again_when_its_leases_have_run_out() {
-    let outcome = survives(&busy(&entry("300ms", "kill-workers", "share = 0.5"))).await;
+    let outcome = survives(&busy(&entry("700ms", "kill-workers", "share = 0.5"))).await;
     let (blow, cost, repeats) = single(&outcome);
     assert_eq!((blow.what, blow.workers.len()), ("kill-workers", 2));
     let killed = outcome.record.attempts.iter().filter(|attempt| attempt.fate == Fate::Killed).count() as u64;
     assert!(killed > 0 && cost.lost_leases == killed, "{killed} attempts died with them: {cost:?}");
-    assert!(
-        !repeats.is_empty() && repeats.iter().all(|repeat| repeat.cause == Cause::Killed && repeat.blow == Some(0)),
-        "{repeats:?}"
-    );
-    assert!(repeats.iter().all(|repeat| blow.workers.contains(&repeat.worker)), "{repeats:?}");
-    let after = |worker: u32| outcome.record.attempts.iter().any(|attempt| attempt.worker == worker && attempt.claimed > blow.at);
-    assert!(!blow.workers.iter().any(|worker| after(*worker)), "the dead claim nothing");
+    let theirs: Vec<&Repeat> = repeats.iter().filter(|repeat| repeat.cause == Cause::Killed).collect();
+    assert!(!theirs.is_empty() && theirs.iter().all(|repeat| repeat.blow == Some(0)), "{repeats:?}");
+    assert!(theirs.iter().all(|repeat| blow.workers.contains(&repeat.worker)), "{repeats:?}");
+    let again =
+        outcome.record.attempts.iter().filter(|attempt| attempt.attempt > 1).map(|attempt| attempt.claimed).min().unwrap();
+    let theirs = outcome.record.attempts.iter().filter(|attempt| blow.workers.contains(&attempt.worker));
+    assert!(theirs.map(|attempt| attempt.claimed).max().unwrap() < again, "the dead claim nothing");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,14 +96,13 @@ async fn a_place_is_filled_again_by_a_worker_with_a_number_of_its_own() {
     let outcome = survives(&busy(&entry("200ms", "kill-workers", "share = 1.0\nlasts = '100ms'"))).await;
     let (blow, ..) = single(&outcome);
     assert_eq!(blow.workers, [0, 1, 2, 3]);
-    let later = outcome.record.attempts.iter().filter(|attempt| attempt.claimed > blow.at);
-    let workers: std::collections::BTreeSet<u32> = later.map(|attempt| attempt.worker).collect();
-    assert!(!workers.is_empty() && workers.iter().all(|worker| (4..8).contains(worker)), "{workers:?}");
+    let workers: std::collections::BTreeSet<u32> = outcome.record.attempts.iter().map(|attempt| attempt.worker).collect();
+    assert!(workers.iter().any(|worker| *worker >= 4) && workers.iter().all(|worker| *worker < 8), "{workers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_worker_settles_that_stood_still_past_its_lease_is_refused() {
-    let outcome = survives(&busy(&entry("300ms", "pause-workers", "lasts = '1300ms'")).clone()).await;
+    let outcome = survives(&busy(&entry("700ms", "pause-workers", "lasts = '2500ms'"))).await;
     let (blow, cost, repeats) = single(&outcome);
     assert_eq!(blow.workers.len(), 1);
     assert!(repeats.iter().any(|repeat| repeat.cause == Cause::Paused), "{repeats:?}");
@@ -106,13 +114,13 @@ async fn what_a_worker_settles_that_stood_still_past_its_lease_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_in_an_open_transaction_a_job_is_free_at_once() {
-    let text = entry("200ms", "kill-workers", "share = 0.5\nlasts = '100ms'");
+    let text = entry("300ms", "kill-workers", "share = 0.5\nlasts = '100ms'\nevery = '200ms'");
     let mut scenario = busy(&text);
     scenario.workers.claim = simq::queue::ClaimMode::Transaction;
     scenario.workers.batch = 1;
     let outcome = survives(&scenario).await;
-    let (_, cost, repeats) = single(&outcome);
-    assert!(cost.lost_leases > 0 && repeats.iter().all(|repeat| repeat.cause == Cause::Killed), "{cost:?} {repeats:?}");
+    let (repeats, lost) = (repeats(&outcome.record), costs(&outcome.record).iter().map(|cost| cost.lost_leases).sum::<u64>());
+    assert!(lost > 0 && repeats.iter().all(|repeat| repeat.cause == Cause::Killed), "{lost} {repeats:?}");
     assert!(outcome.record.jobs.iter().all(|job| job.retries == 0), "a transaction that breaks costs no retry");
 }
 
@@ -160,7 +168,7 @@ async fn workers_that_wait_for_news_hear_of_it_again_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_snapshot_costs_no_job_and_is_let_go_with_the_run() {
-    let outcome = survives(&busy(&entry("100ms", "hold-transaction", "lasts = '50s'"))).await;
+    let outcome = survives(&patient(&entry("100ms", "hold-transaction", "lasts = '50s'"))).await;
     let (blow, cost, repeats) = single(&outcome);
     assert_eq!((cost.lost_leases, repeats.len()), (0, 0));
     assert!(blow.until.is_some_and(|until| until.since_start().as_secs() < 50), "{blow:?}");
@@ -170,7 +178,7 @@ async fn a_held_snapshot_costs_no_job_and_is_let_go_with_the_run() {
 async fn wrong_clocks_change_nothing() {
     let ahead = entry("200ms", "skew-clock", "share = 0.5\nby = '+1h'");
     let behind = entry("400ms", "skew-clock", "share = 1.0\nby = '-1h'");
-    let outcome = survives(&busy(&(ahead + &behind))).await;
+    let outcome = survives(&patient(&(ahead + &behind))).await;
     let hit: Vec<usize> = outcome.record.blows.iter().map(|blow| blow.workers.len()).collect();
     assert_eq!(hit, [2, 4]);
     assert_eq!((repeats(&outcome.record), outcome.summary.lost_leases, outcome.summary.store_failures), (vec![], 0, 0));
