@@ -14,7 +14,9 @@ const CLAIMS: usize = 200;
 const BATCH: u32 = 10;
 
 pub async fn measure(place: &Place) {
-    println!("\ncost of a claim of {BATCH} jobs: median of {CLAIMS}, pages touched by one, and by one of those, ten a second at the most, that look at everything");
+    println!(
+        "\ncost of a claim of {BATCH} jobs: median of {CLAIMS}, pages touched by one, and by one of those, ten a second at the most, that look at everything"
+    );
     println!("{:<44} {:>30} {:>28}", "", "engine", "the article's (1 job)");
     let mut none = None;
     for backlog in [0_u64, 10_000, 100_000, 1_000_000] {

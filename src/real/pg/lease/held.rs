@@ -116,3 +116,36 @@ pub(super) fn by_batch(settlements: &[&Settlement]) -> BTreeMap<i64, u32> {
     }
     batches
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobId;
+    use crate::job::Why;
+
+    fn settlement(token: Token, how: How) -> Settlement {
+        Settlement { job: JobId(0), token, how }
+    }
+
+    #[test]
+    fn a_settlement_completes_its_batches_only_if_they_are_untouched_and_all_of_it_is_done() {
+        let mut held = Held::of(7);
+        let (one, two) = (held.number(), held.number());
+        assert!(one != two && one / NUMBERS == 7);
+        held.keep(one, 2);
+        held.keep(two, 1);
+        let extent = |held: &Held, settlements: &[Settlement]| {
+            let settlements: Vec<&Settlement> = settlements.iter().collect();
+            held.extent(&by_batch(&settlements), &settlements)
+        };
+        let done = |batch, place| settlement(token(batch, place), How::Complete);
+        let given_up = settlement(token(two, 0), How::Discard { why: Why::Permanent, reason: String::new() });
+        assert_eq!(extent(&held, &[done(one, 0), done(one, 1), done(two, 0)]), Extent::Completed);
+        assert_eq!(extent(&held, &[done(one, 0), done(one, 1), given_up]), Extent::Ended);
+        assert_eq!(extent(&held, &[done(one, 0), done(two, 0)]), Extent::Part);
+        held.forget(&[(one, 1)].into());
+        assert_eq!(extent(&held, &[done(one, 1)]), Extent::Ended, "it has been touched");
+        held.forget(&[(one, 1)].into());
+        assert_eq!(extent(&held, &[done(one, 1)]), Extent::Part, "it is not held any more");
+    }
+}
