@@ -1,6 +1,7 @@
 -- Takes up to $1 due jobs for $2 microseconds. New jobs come from `ready`, behind the mark ($3, $4), by rank (minus the priority), then
 -- number; retries from `scheduled`, of each rank the longest due; of both, the best $1 by rank, then number. Rows that another claim
--- holds are passed over. Of the jobs, those from place $7[i] (from 0) to the next are batch $5[i] on behalf of worker $6[i]. One row
+-- holds are passed over. Of the jobs, in whatever order, those from place $7[i] (from 0) to the next are
+-- batch $5[i] on behalf of worker $6[i]. One row
 -- comes back even if there was no job, since each also says when the next retry is due.
 WITH RECURSIVE first AS (
     -- Of each rank the retry that has been due longest, or will be due first: one look at the index for each.
@@ -44,7 +45,7 @@ WITH RECURSIVE first AS (
     UNION ALL
     SELECT id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure, false FROM from_scheduled
 ), share AS MATERIALIZED (
-    SELECT *, width_bucket(row_number() OVER (ORDER BY rank, id) - 1, $7::bigint[]) AS part FROM taken
+    SELECT *, width_bucket(row_number() OVER () - 1, $7::bigint[]) AS part FROM taken
 ), made AS (
     INSERT INTO batch (id, worker, items)
     SELECT ($5::bigint[])[part], ($6::integer[])[part],
