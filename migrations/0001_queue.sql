@@ -70,7 +70,8 @@ CREATE TABLE finished (
     batch    bigint      NOT NULL,
     status   text        NOT NULL,
     why      text,
-    jobs     bigint[],                              -- NULL: all of the batch
+    jobs     bigint[],                              -- NULL: all of the batch,
+    but      bigint[],                              -- but these, if any
     failures text[],                                -- what went wrong with each, if anything did
     CONSTRAINT known_status CHECK (status IN ('completed', 'discarded')),
     CONSTRAINT known_why CHECK (why IN ('permanent', 'exhausted')),
@@ -130,7 +131,7 @@ UNION ALL
     SELECT i.id, i.type, i.payload, finished.status, -i.rank, i.retries, i.max_retries, i.created_at, i.schedule_at, i.last_delay_ns,
         coalesce(finished.failures[array_position(finished.jobs, i.id)], i.failure), finished.why, finished.at, NULL
     FROM finished JOIN batch ON batch.id = finished.batch CROSS JOIN LATERAL unnest(batch.items) AS i
-    WHERE finished.jobs IS NULL OR i.id = ANY (finished.jobs)
+    WHERE (finished.jobs IS NULL OR i.id = ANY (finished.jobs)) AND (finished.but IS NULL OR i.id <> ALL (finished.but))
 UNION ALL
     SELECT id, type, payload,
         CASE status

@@ -44,9 +44,9 @@ pub enum Event {
 /// What a store was asked to do when it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A claim. If it was carried out all the same, the leases expire and the jobs are reaped.
+    /// A claim. If it was carried out all the same, its jobs are what this worker's next claim gets, or their leases expire.
     Claim,
-    /// A settle; it is sent again under its number, since settling twice is settling once.
+    /// A settle; it is sent again as it was, since settling twice is settling once.
     Settle {
         /// Its number.
         number: u64,

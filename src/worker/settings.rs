@@ -11,13 +11,13 @@ use crate::queue::ClaimMode;
 pub struct Settings {
     /// How many workers, at least 1.
     pub count: u32,
-    /// Attempts that one worker has under way at once, at least 1.
+    /// Attempts that one worker has under way at once, at least 1. Also the most that are made again if it dies.
     pub slots: u32,
     /// Database connections that all workers share, at least 1.
     pub connections: u32,
     /// How jobs are claimed.
     pub claim: ClaimMode,
-    /// Most jobs taken by one claim, at least 1; 1 in transaction mode. Also the most that a lost claim answer repeats at a blow.
+    /// Most jobs taken by one claim, at least 1; 1 in transaction mode.
     pub batch: u32,
     /// How long a claim is exclusive without being extended.
     pub lease: Duration,

@@ -86,15 +86,17 @@ fn complete(claim: &Claim) -> Settlement {
 /// A store behind a gate, that has claimed and settled before, so that the server knows its statements.
 async fn behind_a_gate() -> (Bench, Gate, Store) {
     let mut bench = Bench::new().await;
-    bench.insert(&(1..=9).map(new).collect::<Vec<_>>()).await;
+    bench.insert(&(1..=10).map(new).collect::<Vec<_>>()).await;
     let gate = Gate::before(bench.schema.options());
     let store = gate.store(&bench.schema).await;
     let claims = store.claim(0, 2, MINUTE).await.unwrap().claims;
     let retry = How::Retry { after: 9 * MINUTE, reason: "status-503".into() };
-    store.settle(&[Settlement { how: retry, ..complete(&claims[0]) }]).await.unwrap();
+    store.settle(&[Settlement { how: retry.clone(), ..complete(&claims[0]) }]).await.unwrap();
     store.settle(&[complete(&claims[1])]).await.unwrap();
-    let claims = store.claim(0, 1, MINUTE).await.unwrap().claims;
-    store.settle(&[complete(&claims[0])]).await.unwrap();
+    for how in [How::Complete, retry] {
+        let claims = store.claim(0, 1, MINUTE).await.unwrap().claims;
+        store.settle(&[Settlement { how, ..complete(&claims[0]) }]).await.unwrap();
+    }
     (bench, gate, store)
 }
 
@@ -105,13 +107,13 @@ async fn a_claim_whose_answer_was_lost_is_what_the_same_worker_gets_next() {
     assert!(store.claim(0, 2, MINUTE).await.is_err(), "the answer did not come");
     assert_eq!(bench.ask("SELECT count(*) FROM jobs WHERE status = 'running'").await, "2", "though it was carried out");
     let other = store.claim(1, 2, MINUTE).await.unwrap().claims;
-    assert_eq!(other.iter().map(|claim| claim.job.0).collect::<Vec<_>>(), [6, 7], "another worker's claim is another");
+    assert_eq!(other.iter().map(|claim| claim.job.0).collect::<Vec<_>>(), [7, 8], "another worker's claim is another");
     let again = store.claim(0, 2, MINUTE).await.unwrap().claims;
     let seen: Vec<(u64, u32)> = again.iter().map(|claim| (claim.job.0, claim.memory.attempt())).collect();
-    assert_eq!(seen, [(4, 1), (5, 1)], "no retry is spent");
+    assert_eq!(seen, [(5, 1), (6, 1)], "no retry is spent");
     assert_eq!(store.settle(&[complete(&again[0]), complete(&again[1])]).await.unwrap().settled.len(), 2);
-    assert_eq!(bench.job(5).await, "completed 0");
-    assert_eq!(store.claim(0, 2, MINUTE).await.unwrap().claims[0].job.0, 8, "and only once");
+    assert_eq!(bench.job(6).await, "completed 0");
+    assert_eq!(store.claim(0, 2, MINUTE).await.unwrap().claims[0].job.0, 9, "and only once");
 }
 
 #[tokio::test]

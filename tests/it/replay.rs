@@ -68,7 +68,7 @@ async fn a_real_runs_tape_gives_the_same_commands_to_fresh_workers() {
     let steps: Vec<&Step> = tapes.values().flatten().collect();
     let sent = steps.iter().flat_map(|step| &step.commands).filter(|command| matches!(command, Command::Call(_))).count();
     assert_eq!(sent, outcome.record.attempts.len());
-    assert!(sent > 200, "the outage made retries");
+    assert!(sent > 160, "the outage made retries: {sent}");
     for (what, seen) in [
         ("claimed", steps.iter().any(|step| matches!(step.event, Event::Claimed(_)))),
         ("notified", steps.iter().any(|step| step.event == Event::Notified)),

@@ -309,7 +309,10 @@ async fn the_tables_refuse_what_no_job_can_be() {
         ("INSERT INTO finished VALUES (now(), 1, 'running')", "known_status"),
         ("INSERT INTO finished VALUES (now(), 1, 'completed', 'exhausted')", "discarded_means_why"),
         ("INSERT INTO finished VALUES (now(), 1, 'discarded', 'tired')", "known_why"),
-        ("INSERT INTO finished VALUES (now(), 1, 'discarded', 'exhausted', '{1, 2}', '{status-503}')", "a_failure_for_each"),
+        (
+            "INSERT INTO finished VALUES (now(), 1, 'discarded', 'exhausted', '{1, 2}', NULL, '{status-503}')",
+            "a_failure_for_each",
+        ),
         ("INSERT INTO batch VALUES (1, 0, '{}')", "batches_hold_jobs"),
         ("INSERT INTO lease VALUES (1, now(), 2, '{7, 8}')", "leases_hold_jobs"),
     ] {

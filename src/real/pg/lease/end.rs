@@ -21,37 +21,88 @@ pub(super) async fn end(
             let held = sqlx::query_file_scalar!("src/real/pg/finish.sql", &batches).fetch_all(&mut *connection).await?;
             held.len() == batches.len()
         }
-        Extent::Ended | Extent::Part => settle(connection, &batches, settlements).await? == settlements.len() as i64,
+        Extent::Whole => {
+            let (back, out) = (Returned::of(settlements), Discarded::of(settlements));
+            let held = sqlx::query_file_scalar!(
+                "src/real/pg/settle_whole.sql",
+                &batches,
+                &back.batches,
+                &back.jobs,
+                &back.delays as &[Option<i64>],
+                &back.failures as &[Option<String>],
+                &out.batches,
+                &out.jobs,
+                &out.whys as &[Option<String>],
+                &out.failures as &[Option<String>]
+            );
+            held.fetch_all(&mut *connection).await?.len() == batches.len()
+        }
+        Extent::Rest | Extent::Part => {
+            let (back, out) = (Returned::of(settlements), Discarded::of(settlements));
+            let completed = || settlements.iter().filter(|settlement| settlement.how == How::Complete);
+            let settled = sqlx::query_file_scalar!(
+                "src/real/pg/settle.sql",
+                &batches,
+                &completed().map(|s| batch(s)).collect::<Vec<i64>>(),
+                &completed().map(|s| job(s)).collect::<Vec<i64>>(),
+                &back.batches,
+                &back.jobs,
+                &back.delays as &[Option<i64>],
+                &back.failures as &[Option<String>],
+                &out.batches,
+                &out.jobs,
+                &out.whys as &[Option<String>],
+                &out.failures as &[Option<String>]
+            );
+            settled.fetch_one(&mut *connection).await? == settlements.len() as i64
+        }
     };
     if all_held { Ok(BTreeSet::new()) } else { lost(connection, settlements).await }
 }
 
-/// Settles jobs one by one; returns how many were held.
-async fn settle(connection: &mut PgConnection, batches: &[i64], settlements: &[&Settlement]) -> Result<i64, sqlx::Error> {
-    let of = |kind: fn(&How) -> bool| settlements.iter().filter(move |settlement| kind(&settlement.how)).copied();
-    let columns = |kind| (of(kind).map(batch).collect::<Vec<i64>>(), of(kind).map(job).collect::<Vec<i64>>());
-    let failures = |kind| of(kind).map(|s| failure(&s.how).map(str::to_owned)).collect::<Vec<Option<String>>>();
-    let completed = columns(is_completed);
-    let returned = columns(is_returned);
-    let discarded = columns(is_discarded);
-    let delays: Vec<Option<i64>> = of(is_returned).map(|s| (s.how != How::Release).then(|| delay_ns(&s.how))).collect();
-    let whys: Vec<Option<String>> = of(is_discarded).map(|s| why(&s.how).map(str::to_owned)).collect();
-    sqlx::query_file_scalar!(
-        "src/real/pg/settle.sql",
-        batches,
-        &completed.0,
-        &completed.1,
-        &returned.0,
-        &returned.1,
-        &delays as &[Option<i64>],
-        &failures(is_returned) as &[Option<String>],
-        &discarded.0,
-        &discarded.1,
-        &whys as &[Option<String>],
-        &failures(is_discarded) as &[Option<String>]
-    )
-    .fetch_one(connection)
-    .await
+/// Those that go back to the queue, as columns.
+#[derive(Default)]
+struct Returned {
+    batches: Vec<i64>,
+    jobs: Vec<i64>,
+    /// `None` if it was never started.
+    delays: Vec<Option<i64>>,
+    failures: Vec<Option<String>>,
+}
+
+impl Returned {
+    fn of(settlements: &[&Settlement]) -> Returned {
+        let mut all = Returned::default();
+        for settlement in settlements.iter().filter(|s| matches!(s.how, How::Retry { .. } | How::Release)) {
+            all.batches.push(batch(settlement));
+            all.jobs.push(job(settlement));
+            all.delays.push((settlement.how != How::Release).then(|| delay_ns(&settlement.how)));
+            all.failures.push(failure(&settlement.how).map(str::to_owned));
+        }
+        all
+    }
+}
+
+/// Those that are given up, as columns.
+#[derive(Default)]
+struct Discarded {
+    batches: Vec<i64>,
+    jobs: Vec<i64>,
+    whys: Vec<Option<String>>,
+    failures: Vec<Option<String>>,
+}
+
+impl Discarded {
+    fn of(settlements: &[&Settlement]) -> Discarded {
+        let mut all = Discarded::default();
+        for settlement in settlements.iter().filter(|s| matches!(s.how, How::Discard { .. })) {
+            all.batches.push(batch(settlement));
+            all.jobs.push(job(settlement));
+            all.whys.push(why(&settlement.how).map(str::to_owned));
+            all.failures.push(failure(&settlement.how).map(str::to_owned));
+        }
+        all
+    }
 }
 
 fn batch(settlement: &Settlement) -> i64 {
@@ -60,18 +111,6 @@ fn batch(settlement: &Settlement) -> i64 {
 
 fn job(settlement: &Settlement) -> i64 {
     settlement.job.0 as i64
-}
-
-fn is_completed(how: &How) -> bool {
-    matches!(how, How::Complete)
-}
-
-fn is_returned(how: &How) -> bool {
-    matches!(how, How::Retry { .. } | How::Release)
-}
-
-fn is_discarded(how: &How) -> bool {
-    matches!(how, How::Discard { .. })
 }
 
 /// Those of these claims, some of which were not held, that had been lost.

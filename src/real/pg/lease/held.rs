@@ -36,8 +36,10 @@ struct Left {
 pub(super) enum Extent {
     /// It completes every job of each of them.
     Completed,
+    /// It ends every job of each of them, one way or another.
+    Whole,
     /// It ends what is left of each of them.
-    Ended,
+    Rest,
     /// It leaves something.
     Part,
 }
@@ -80,9 +82,11 @@ impl Held {
         if !batches.iter().all(ends) {
             return Extent::Part;
         }
-        let untouched = batches.keys().all(|batch| self.left.get(batch).is_some_and(|left| left.is_untouched));
+        if !batches.keys().all(|batch| self.left.get(batch).is_some_and(|left| left.is_untouched)) {
+            return Extent::Rest;
+        }
         let completed = settlements.iter().all(|settlement| settlement.how == How::Complete);
-        if untouched && completed { Extent::Completed } else { Extent::Ended }
+        if completed { Extent::Completed } else { Extent::Whole }
     }
 
     /// These jobs are settled.
@@ -115,4 +119,37 @@ pub(super) fn by_batch(settlements: &[&Settlement]) -> BTreeMap<i64, u32> {
         *batches.entry(batch_of(settlement.token)).or_default() += 1;
     }
     batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobId;
+    use crate::job::Why;
+
+    fn settlement(token: Token, how: How) -> Settlement {
+        Settlement { job: JobId(0), token, how }
+    }
+
+    #[test]
+    fn a_settlement_completes_its_batches_only_if_they_are_untouched_and_all_of_it_is_done() {
+        let mut held = Held::of(7);
+        let (one, two) = (held.number(), held.number());
+        assert!(one != two && one / NUMBERS == 7);
+        held.keep(one, 2);
+        held.keep(two, 1);
+        let extent = |held: &Held, settlements: &[Settlement]| {
+            let settlements: Vec<&Settlement> = settlements.iter().collect();
+            held.extent(&by_batch(&settlements), &settlements)
+        };
+        let done = |batch, place| settlement(token(batch, place), How::Complete);
+        let given_up = settlement(token(two, 0), How::Discard { why: Why::Permanent, reason: String::new() });
+        assert_eq!(extent(&held, &[done(one, 0), done(one, 1), done(two, 0)]), Extent::Completed);
+        assert_eq!(extent(&held, &[done(one, 0), done(one, 1), given_up]), Extent::Whole);
+        assert_eq!(extent(&held, &[done(one, 0), done(two, 0)]), Extent::Part);
+        held.forget(&[(one, 1)].into());
+        assert_eq!(extent(&held, &[done(one, 1)]), Extent::Rest, "it has been touched");
+        held.forget(&[(one, 1)].into());
+        assert_eq!(extent(&held, &[done(one, 1)]), Extent::Part, "it is not held any more");
+    }
 }
