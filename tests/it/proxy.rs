@@ -21,6 +21,14 @@ use crate::cluster;
 /// Far beyond what anything here takes, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// What a statement says that claims.
+pub const CLAIM: &[&str] = &["INSERT INTO lease"];
+/// What a statement says that settles, job by job or whole batches.
+pub const SETTLE: &[&str] =
+    &["(client, number, lost)", "AS s (batch, job, delay_ns, failure)", "kept AS (\n    INSERT INTO finished"];
+/// What a statement says that puts jobs in.
+pub const INSERT: &[&str] = &["INSERT INTO ready"];
+
 /// On which side of its commit a statement is struck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -42,8 +50,8 @@ pub enum Act {
 /// A statement to strike.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// A piece of its text.
-    pub text: &'static str,
+    /// Pieces of text: it has one of them.
+    pub texts: &'static [&'static str],
     pub side: Side,
     pub act: Act,
     /// Which executions of it, counted from 1 over all connections.
@@ -104,7 +112,7 @@ impl Proxy {
     /// Waits for the next strike.
     pub async fn struck(&mut self) {
         let struck = tokio::time::timeout(LIMIT, self.struck.recv()).await;
-        struck.unwrap_or_else(|_| panic!("nobody executed {:?}", self.state.rule.text)).unwrap();
+        struck.unwrap_or_else(|_| panic!("nobody executed {:?}", self.state.rule.texts)).unwrap();
     }
 }
 
@@ -199,7 +207,8 @@ fn executes(message: &[u8], rule: &Rule, statements: &mut BTreeMap<Vec<u8>, bool
         b'P' => {
             let (name, rest) = word(&message[5..]);
             let (text, _) = word(rest);
-            statements.insert(name.to_vec(), String::from_utf8_lossy(text).contains(rule.text));
+            let text = String::from_utf8_lossy(text);
+            statements.insert(name.to_vec(), rule.texts.iter().any(|piece| text.contains(piece)));
             false
         }
         b'B' => {

@@ -37,7 +37,7 @@ pub(super) fn drawn(seed: u64) -> Scenario {
     let mut draw = Seed(seed).draw(Stream::Chaos, JobId(u64::MAX), 0);
     let draw = &mut draw;
     let (workers, lease) = (between(draw, 1, 5), between(draw, 350, 600));
-    let mut text = format!("seed = {seed}\nhorizon = '40s'\n");
+    let mut text = format!("seed = {seed}\nhorizon = '5m'\n");
     let (count, retries) = (between(draw, 15, 50), between(draw, 2, 40));
     let _ = write!(
         text,

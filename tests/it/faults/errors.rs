@@ -25,13 +25,13 @@ async fn a_deadlock_ends_one_statement_and_not_the_settlement() {
     }
     let mut other = PgConnection::connect_with(bench.schema.options()).await.unwrap();
     other.execute("BEGIN; SET LOCAL deadlock_timeout = '1min'").await.unwrap();
-    other.execute("SELECT FROM lease WHERE id = (SELECT max(id) FROM lease) FOR UPDATE").await.unwrap();
+    other.execute("SELECT FROM lease ORDER BY until DESC LIMIT 1 FOR UPDATE").await.unwrap();
     let store = std::sync::Arc::new(store);
     let (settling, sent) = (store.clone(), settlements.clone());
     let settle = tokio::spawn(async move { settling.settle(&sent).await });
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     eventually("the settlement to wait", async || (bench.ask(waiting).await == "1").then_some(())).await;
-    other.execute("SELECT FROM lease WHERE id = (SELECT min(id) FROM lease) FOR UPDATE").await.unwrap();
+    other.execute("SELECT FROM lease ORDER BY until LIMIT 1 FOR UPDATE").await.unwrap();
     let error = settle.await.unwrap().unwrap_err();
     let code = error.as_database_error().and_then(|error| error.code()).map(|code| code.into_owned());
     assert_eq!(code.as_deref(), Some("40P01"), "it was the victim: {error}");

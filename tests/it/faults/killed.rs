@@ -22,14 +22,12 @@ use crate::bench::{Bench, New};
 use crate::cluster;
 use crate::play::eventually;
 use crate::processes;
-use crate::proxy::{Act, Proxy, Rule, Side};
+use crate::proxy::{Act, CLAIM, Proxy, Rule, SETTLE, Side};
 
 const JOBS: u64 = 10;
 /// How many a process takes at once.
 const SLOTS: u64 = 3;
 const LEASE_MS: u32 = 2500;
-const CLAIM: &str = "INSERT INTO lease";
-const SETTLE: &str = "(client, number, lost)";
 
 /// A queue with ten jobs, and a healthy service.
 struct Field {
@@ -90,9 +88,9 @@ fn worker(url: &str, downstream: SocketAddr, first: u32) -> Killed {
 }
 
 /// Kills a process at its first such statement, on this side of its commit, and lets another one finish.
-async fn killed_at(text: &'static str, side: Side) -> (Vec<Row>, Vec<Service>, u64) {
+async fn killed_at(texts: &'static [&'static str], side: Side) -> (Vec<Row>, Vec<Service>, u64) {
     let mut field = Field::new().await;
-    let mut proxy = Proxy::start(Rule { text, side, act: Act::Hold, turns: vec![1] }).await;
+    let mut proxy = Proxy::start(Rule { texts, side, act: Act::Hold, turns: vec![1] }).await;
     let first = worker(&proxy.url(&field.database), field.mock.address(), 0);
     proxy.struck().await;
     drop(first);
