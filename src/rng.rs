@@ -39,6 +39,8 @@ pub enum Stream {
     Mark = 21,
     /// When ordinary users call.
     Users = 22,
+    /// The resamples of a bootstrap.
+    Resample = 30,
 }
 
 impl Seed {

@@ -252,6 +252,7 @@ fn example(name: &str) -> String {
         "at" => "\"5s\"",
         "lasts" => "\"15s\"",
         "mode" => "\"unavailable\"",
+        "metric" => "\"lost\"",
         "policy" => {
             return "a table such as [policy.exponential] with `kind = \"exponential\"` and `base = \"500ms\"`".to_owned();
         }

@@ -76,6 +76,7 @@ pub fn scenario() -> Scenario {
             ..downstream::Settings::default()
         },
         policies: policies(),
+        assertions: vec![],
     }
 }
 

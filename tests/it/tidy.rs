@@ -23,8 +23,8 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("queue", &[]),
     ("worker", &["policy", "queue"]),
     ("journal", &["worker", "queue", "downstream", "workload"]),
-    // A scenario is made of the settings of the core.
-    ("scenario", &["policy", "downstream", "workload", "queue", "worker"]),
+    // A scenario is made of the settings of the core, and asserts figures by their names.
+    ("scenario", &["policy", "downstream", "workload", "queue", "worker", "metrics"]),
     // A fold over the journal, and the words of its entries.
     ("metrics", &["journal", "worker", "queue"]),
     ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
