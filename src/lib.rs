@@ -11,7 +11,7 @@
 //! three doors through which everything happens, and who watches.
 //!
 //! **What is asked, and what happened.** [`scenario`] a TOML file, checked as a whole. [`metrics`] attempts, figures folded from them,
-//! and the audit of both.
+//! and the audit of both. [`check`] figures held against assertions and against a baseline.
 //!
 //! **Driver.** `real` (feature `real`): tokio, Postgres, HTTP.
 //!
@@ -64,6 +64,8 @@ pub mod journal;
 pub mod scenario;
 
 pub mod metrics;
+
+pub mod check;
 
 #[cfg(feature = "real")]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]
