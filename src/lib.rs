@@ -67,6 +67,8 @@ pub mod metrics;
 
 pub mod check;
 
+pub mod sim;
+
 #[cfg(feature = "real")]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]
 pub mod real;

@@ -39,8 +39,14 @@ pub enum Stream {
     Mark = 21,
     /// When ordinary users call.
     Users = 22,
+    /// In virtual time: how long a statement waits; keyed by its number.
+    Store = 30,
+    /// In virtual time: how long a call is on its way; keyed by its number.
+    Wire = 31,
+    /// In virtual time: how late a timer runs; keyed by its number.
+    Timer = 32,
     /// The resamples of a bootstrap.
-    Resample = 30,
+    Resample = 40,
 }
 
 impl Seed {

@@ -20,6 +20,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Run a scenario for real: Postgres, workers, a flaky HTTP service; once for each policy
     Run(Run),
+    /// Play a scenario in virtual time: no database, no waiting, the same figures for the same seed
+    Sim(Sim),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -55,7 +57,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) seed: Option<u64>,
     /// Repeat each policy so often instead of as the scenario says
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) repetitions: Option<u32>,
     /// Print the summary as JSON on stdout
     #[arg(long)]
@@ -66,6 +68,39 @@ pub(super) struct Run {
     /// Exit with 4 if the harness spoiled the measurement
     #[arg(long)]
     pub(super) strict: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Sim {
+    /// The scenario file
+    pub(super) scenario: PathBuf,
+    /// Use this seed instead of the scenario's
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Play each policy under so many seeds, on all processors, instead of as often as the scenario says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) seeds: Option<u32>,
+    /// How fast the real parts are, as `simq calibrate` wrote it; without it, one machine's figures that are built in
+    #[arg(long, value_name = "FILE", conflicts_with = "ideal")]
+    pub(super) profile: Option<PathBuf>,
+    /// Let store, network and timers take no time
+    #[arg(long)]
+    pub(super) ideal: bool,
+    /// Write the report here instead of reports/<scenario>-sim
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Play only this policy; may be given more than once
+    #[arg(long = "policy", value_name = "NAME")]
+    pub(super) policies: Vec<String>,
+    /// Use so many threads instead of one per processor; the figures do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<std::num::NonZero<usize>>,
+    /// Print the summary as JSON on stdout
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print nothing but errors (and JSON, if asked for)
+    #[arg(long, short)]
+    pub(super) quiet: bool,
 }
 
 /// When a timeline starts.

@@ -11,6 +11,8 @@ mod run;
 mod say;
 mod scenario;
 mod schema;
+mod sim;
+mod stop;
 mod validate;
 
 use std::process::ExitCode;
@@ -24,6 +26,7 @@ pub fn main() -> ExitCode {
     let args = args::Args::parse();
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
+        args::Command::Sim(args) => sim::main(args),
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),

@@ -19,11 +19,12 @@ use crate::rng::Seed;
 use crate::scenario::{NamedPolicy, Scenario};
 
 /// How a warning begins that the audit gives.
-const AUDIT: &str = "AUDIT: ";
+pub(super) const AUDIT: &str = "AUDIT: ";
 
 pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
     let (scenario, source) = scenario::load(&args.scenario)?;
-    let scenario = narrow(scenario, &args)?;
+    let wanted = Wanted { policies: &args.policies, repetitions: args.repetitions, seed: args.seed };
+    let scenario = narrow(scenario, &wanted)?;
     if args.keep && args.database_url.is_none() {
         let message = "`--keep` needs a database that stays: give one with --database-url or DATABASE_URL";
         return Err(anyhow!(Code(Exit::Usage)).context(message));
@@ -39,8 +40,15 @@ pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
     conclude(&comparison, &source, &out, &args)
 }
 
+/// What flags change of a scenario.
+pub(super) struct Wanted<'a> {
+    pub(super) policies: &'a [String],
+    pub(super) repetitions: Option<u32>,
+    pub(super) seed: Option<u64>,
+}
+
 /// The scenario as the flags want it.
-fn narrow(mut scenario: Scenario, args: &args::Run) -> anyhow::Result<Scenario> {
+pub(super) fn narrow(mut scenario: Scenario, args: &Wanted<'_>) -> anyhow::Result<Scenario> {
     let usage = |message: String| anyhow!(Code(Exit::Usage)).context(message);
     let known: Vec<String> = scenario.policies.iter().map(|policy| policy.name.clone()).collect();
     if let Some(unknown) = args.policies.iter().find(|name| !known.contains(name)) {
@@ -50,16 +58,13 @@ fn narrow(mut scenario: Scenario, args: &args::Run) -> anyhow::Result<Scenario> 
     if !args.policies.is_empty() {
         scenario.policies.retain(|policy| args.policies.contains(&policy.name));
     }
-    if args.repetitions.is_some_and(|repetitions| !(1..=1000).contains(&repetitions)) {
-        return Err(usage("`--repetitions` must be from 1 to 1000".to_owned()));
-    }
     scenario.repetitions = args.repetitions.unwrap_or(scenario.repetitions);
     scenario.seed = args.seed.map_or(scenario.seed, Seed);
     Ok(scenario)
 }
 
 /// Runs every policy of every repetition, until done or told to stop.
-async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
+pub(super) async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Result<Comparison> {
     let mut stop = listen_for_stop(args.quiet)?;
     let live = Arc::new(Live::default());
     let progress = Progress::new(&scenario, live.clone(), args.quiet);
@@ -238,6 +243,6 @@ fn exit(comparison: &Comparison, args: &args::Run) -> Exit {
     }
 }
 
-fn width() -> usize {
+pub(super) fn width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(120)
 }

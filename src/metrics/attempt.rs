@@ -84,6 +84,17 @@ pub struct JobRecord {
     pub finished: Option<Instant>,
 }
 
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every job ended.
+    Finished,
+    /// The horizon came first.
+    Horizon,
+    /// It was told to stop.
+    Stopped,
+}
+
 /// Everything recorded of one policy's run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRecord {

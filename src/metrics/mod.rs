@@ -17,7 +17,7 @@ mod summary;
 mod users;
 
 pub use aftermath::{Aftermath, works};
-pub use attempt::{Attempt, Fate, JobRecord, RunRecord};
+pub use attempt::{Attempt, End, Fate, JobRecord, RunRecord};
 pub use audit::audit;
 pub use catalog::{Better, METRICS, Metric, Unit, Value};
 pub use engine::{ENGINE_METRICS, EngineMetric};

@@ -23,6 +23,7 @@ mod load;
 pub mod machine;
 pub mod mock;
 mod outcome;
+mod probe;
 mod run;
 mod users;
 
@@ -37,7 +38,10 @@ pub use drive::Live;
 pub use handler::Handler;
 pub use http::{ATTEMPT_HEADER, CALLER_HEADER, Caller, JOB_HEADER};
 pub use mock::{Conduct, Mock, Setup};
-pub use outcome::{End, Outcome};
+pub use outcome::Outcome;
+
+pub use crate::metrics::End;
+pub use probe::probe;
 pub use run::run;
 
 use crate::policy::Policy;

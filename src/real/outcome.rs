@@ -10,20 +10,11 @@ use super::mock::Conduct;
 use super::pg::JobRow;
 use crate::job::State;
 use crate::journal::Tape;
-use crate::metrics::{JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99};
+use crate::metrics::{
+    End, JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99,
+};
 use crate::time::Instant;
 use crate::workload::Job;
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Every job ended.
-    Finished,
-    /// The horizon came first.
-    Horizon,
-    /// It was told to stop.
-    Stopped,
-}
 
 /// One policy's run.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     // A fold over the journal, and the words of its entries.
     ("metrics", &["journal", "worker", "queue"]),
     ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
-    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario"]),
+    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
     ("report", &["metrics", "scenario"]),
     ("check", &["metrics", "scenario"]),
 ];

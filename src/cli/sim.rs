@@ -1,0 +1,210 @@
+//! `simq sim`: a scenario in virtual time, from a file to a report.
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+
+use super::exit::Code;
+use super::run::{AUDIT, Wanted, narrow, width};
+use super::say::say;
+use super::{Exit, args, scenario};
+use crate::metrics::{End, RunRecord};
+use crate::real::Clock;
+use crate::report::{self, Comparison, Conditions, Run};
+use crate::scenario::Scenario;
+use crate::sim::{self, Outcome, Plan, Profile, replicate};
+
+pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
+    let (scenario, source) = scenario::load(&args.scenario)?;
+    let wanted = Wanted { policies: &args.policies, repetitions: args.seeds, seed: args.seed };
+    let scenario = narrow(scenario, &wanted)?;
+    let profile = profile(&args)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(format!("{}-sim", scenario.name)));
+    report::try_out(&out).map_err(|error| {
+        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
+        anyhow::Error::new(error).context(Code(code))
+    })?;
+    let threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN);
+    announce_memory(&scenario, threads, args.quiet);
+    let stop = super::stop::listen(args.quiet)?;
+    let clock = Clock::starting_in(Duration::ZERO);
+    let played = play(scenario, &profile, threads, stop)?;
+    conclude(&played, clock.now().since_start(), &source, &out, &args)
+}
+
+/// How fast the real parts are, as the flags have it.
+fn profile(args: &args::Sim) -> anyhow::Result<Profile> {
+    let Some(path) = &args.profile else {
+        return Ok(if args.ideal { Profile::ideal() } else { Profile::built_in() });
+    };
+    let usage = || Code(Exit::Usage);
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("could not read the profile `{}`", path.display()))
+        .context(usage())?;
+    Profile::parse(&text).map_err(|error| anyhow!(usage()).context(format!("`{}` is not a profile: {error}", path.display())))
+}
+
+/// Bytes that a job takes: its arrival, its row, its record, and an attempt with the downstream's record of it.
+const BYTES_PER_JOB: u64 = 500;
+/// From here on it is said beforehand.
+const WORTH_SAYING: u64 = 256 << 20;
+
+fn announce_memory(scenario: &Scenario, threads: NonZero<usize>, quiet: bool) {
+    let runs = u64::from(scenario.repetitions) * scenario.policies.len() as u64;
+    let at_once = runs.min(threads.get() as u64) + scenario.policies.len() as u64;
+    let bytes = scenario.job_count() * BYTES_PER_JOB * at_once;
+    if bytes >= WORTH_SAYING && !quiet {
+        let gib = bytes as f64 / (1_u64 << 30) as f64;
+        say(&format!(
+            "{} jobs, {} policies, {} at once: at least {gib:.1} GiB of memory, more with each retry",
+            scenario.job_count(),
+            scenario.policies.len(),
+            runs.min(threads.get() as u64),
+        ));
+    }
+}
+
+/// What was played.
+struct Played {
+    comparison: Comparison,
+    events: u64,
+}
+
+/// Every policy under every seed. The records of the first seed are kept for the charts and tables of it, of the others the figures.
+fn play(scenario: Scenario, profile: &Profile, threads: NonZero<usize>, stop: &AtomicBool) -> anyhow::Result<Played> {
+    let policies = scenario.policies.len();
+    let run = |number: usize| -> Result<Outcome, sim::Error> {
+        let (repetition, index) = (number / policies + 1, number % policies);
+        let policy = &scenario.policies[index].policy;
+        let seed = scenario.seed.repetition(repetition as u32);
+        let mut outcome = sim::run(Plan { scenario: &scenario, policy, seed, profile, tape: false }, stop)?;
+        if repetition > 1 {
+            outcome.record = RunRecord::default();
+        }
+        Ok(outcome)
+    };
+    let outcomes = replicate(scenario.repetitions as usize * policies, threads, stop, run);
+    let mut comparison = Comparison {
+        scenario: scenario.clone(),
+        runs: vec![],
+        conditions: conditions(profile),
+        warnings: vec![],
+        partial: false,
+    };
+    let mut events = 0;
+    let mut outcomes = outcomes.into_iter();
+    for repetition in 1..=scenario.repetitions {
+        let of_seed: Vec<Option<Result<Outcome, sim::Error>>> = outcomes.by_ref().take(policies).collect();
+        let whole = of_seed
+            .iter()
+            .all(|outcome| matches!(outcome, Some(Err(_)) | Some(Ok(Outcome { end: End::Finished | End::Horizon, .. }))));
+        if !whole {
+            // A seed that was cut short says nothing that can be compared.
+            comparison.partial = true;
+            continue;
+        }
+        for (named, outcome) in scenario.policies.iter().zip(of_seed.into_iter().flatten()) {
+            let outcome = outcome.map_err(|error| {
+                anyhow!(Code(Exit::Usage)).context(format!(
+                    "policy `{}`, seed {}: {error}",
+                    named.name,
+                    scenario.seed.repetition(repetition).0
+                ))
+            })?;
+            events += outcome.events;
+            let about = |breach: &String| format!("{AUDIT}{}, repetition {repetition}: {breach}", named.name);
+            comparison.warnings.extend(outcome.breaches.iter().map(about));
+            comparison.runs.push(Run {
+                policy: named.name.clone(),
+                repetition,
+                seed: scenario.seed.repetition(repetition).0,
+                record: outcome.record,
+                summary: outcome.summary,
+                partial: false,
+            });
+        }
+    }
+    Ok(Played { comparison, events })
+}
+
+/// What a reader must know of a world that was not there.
+fn conditions(profile: &Profile) -> Conditions {
+    let mut facts = std::collections::BTreeMap::new();
+    facts.insert("world".to_owned(), "virtual".to_owned());
+    facts.insert("profile.about".to_owned(), profile.about.clone());
+    for (name, cost) in [
+        ("claim", profile.claim),
+        ("settle", profile.settle),
+        ("other", profile.other),
+        ("insert", profile.insert),
+        ("call", profile.call),
+    ] {
+        facts.insert(
+            format!("profile.{name}"),
+            format!(
+                "{} us and {} us per job of processor, {} us beside that (p99 {})",
+                cost.work_us, cost.work_per_job_us, cost.wait_us, cost.wait_p99_us
+            ),
+        );
+    }
+    let timer = profile.timer;
+    facts.insert("profile.processors".to_owned(), profile.processors.to_string());
+    facts.insert(
+        "profile.timer".to_owned(),
+        format!("rounded up to {} us, {} us late (p99 {})", timer.grain_us, timer.late_us, timer.late_p99_us),
+    );
+    facts.insert("simq.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    Conditions(facts)
+}
+
+/// Writes the report, prints the result, and says how to exit.
+fn conclude(played: &Played, took: Duration, source: &str, out: &Path, args: &args::Sim) -> anyhow::Result<Exit> {
+    let comparison = &played.comparison;
+    if comparison.runs.is_empty() {
+        say("stopped before a seed was finished: there is nothing to report");
+        return Ok(Exit::Interrupted);
+    }
+    let written = report::write(comparison, out, source).context(Code(Exit::Environment));
+    print(played, took, source, out, args, written.is_ok()).context(Code(Exit::Environment))?;
+    written?;
+    for warning in &comparison.warnings {
+        say(&format!("warning: {warning}"));
+    }
+    Ok(if !comparison.warnings.is_empty() {
+        Exit::Audit
+    } else if comparison.partial {
+        Exit::Interrupted
+    } else {
+        Exit::Done
+    })
+}
+
+/// The result, on stdout. How long it took goes to stderr, since it is the only thing that another run of the same seed has otherwise.
+fn print(played: &Played, took: Duration, source: &str, out: &Path, args: &args::Sim, written: bool) -> io::Result<()> {
+    let comparison = &played.comparison;
+    let mut stdout = anstream::stdout();
+    if args.json {
+        serde_json::to_writer_pretty(&mut stdout, &report::summary_json(comparison, source)).map_err(io::Error::from)?;
+        writeln!(stdout)?;
+    } else if !args.quiet {
+        writeln!(stdout, "{}", report::table(comparison, true, width()))?;
+        for sentence in report::verdict(comparison) {
+            writeln!(stdout, "{sentence}")?;
+        }
+        let seeds = match comparison.scenario.repetitions {
+            1 => format!("Seed {}", comparison.scenario.seed.0),
+            n => format!("{n} seeds from {}", comparison.scenario.seed.0),
+        };
+        writeln!(stdout, "\nVirtual time. {seeds}; {} events; {}.", played.events, comparison.conditions.0["profile.about"])?;
+        if written {
+            writeln!(stdout, "Report: {}", out.display())?;
+        }
+        let rate = played.events as f64 / took.as_secs_f64() / 1e6;
+        say(&format!("{:.2} s, {rate:.1} million events a second", took.as_secs_f64()));
+    }
+    stdout.flush()
+}

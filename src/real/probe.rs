@@ -1,0 +1,132 @@
+//! The engine beside a raw limit: the same small task, through the store and by hand, in turns on one server.
+//!
+//! A claim of a batch from a queue of many jobs, and its settlement. By hand that is one `UPDATE … FOR UPDATE SKIP LOCKED` and one `DELETE` on a
+//! bare table with the one index that they need, and without what the engine is for: retries, leases that fence, a record of what became of a job.
+//! What else the machine does meanwhile befalls both, so that their ratio says something of the engine.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
+
+use super::Error;
+use super::pg::{Schema, Store};
+use crate::queue::{ClaimMode, How, Settlement};
+use crate::worker::{Settings, Wait};
+
+/// Jobs that wait from the beginning: so many that a claim which looks at all of them is seen to.
+const QUEUE: u32 = 20_000;
+/// Jobs in a batch.
+const BATCH: u32 = 10;
+/// Batches in a round; their median is a round's time, so that one that was disturbed says nothing.
+const BATCHES: usize = 15;
+const LEASE: Duration = Duration::from_secs(60);
+
+const BARE_TABLE: &str = "
+    CREATE TABLE bare (
+        id          bigint      PRIMARY KEY,
+        type        text        NOT NULL,
+        payload     text        NOT NULL,
+        priority    smallint    NOT NULL,
+        lease_until timestamptz
+    ) WITH (autovacuum_enabled = off);
+    CREATE INDEX bare_available ON bare (priority DESC, id) WHERE lease_until IS NULL;";
+const BARE_CLAIM: &str = "
+    UPDATE bare SET lease_until = statement_timestamp() + interval '60 s'
+    WHERE id = ANY (ARRAY(
+        SELECT id FROM bare WHERE lease_until IS NULL ORDER BY priority DESC, id LIMIT $1 FOR UPDATE SKIP LOCKED
+    ))
+    RETURNING id, type, payload";
+const BARE_SETTLE: &str = "DELETE FROM bare WHERE id = ANY ($1)";
+
+/// Times of one round, in seconds: the medians of its batches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    claim: f64,
+    settle: f64,
+}
+
+/// Measures so many rounds in an empty schema; the ratios of [`crate::metrics::ENGINE_METRICS`], a value per round.
+///
+/// # Errors
+/// If the database can't be reached, or refuses a statement.
+///
+/// # Panics
+/// If there are more rounds than jobs for them.
+pub async fn probe(schema: &Schema, rounds: usize) -> Result<BTreeMap<String, Vec<f64>>, Error> {
+    assert!(rounds * BATCHES * (BATCH as usize) < QUEUE as usize, "there are jobs for each round");
+    let wait = Wait::Due { at_most: Duration::from_secs(1) };
+    let settings = Settings { count: 1, slots: BATCH, connections: 1, claim: ClaimMode::Lease, batch: BATCH, lease: LEASE, wait };
+    let mut connection = PgConnection::connect_with(schema.options()).await?;
+    fill(&mut connection).await?;
+    let store = Store::open(schema, &settings).await?;
+    let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut settlements = 0;
+    // The first round warms up what both use.
+    for round in 0..=rounds {
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        for _ in 0..BATCHES {
+            settlements += 1;
+            ours.push(engine(&store, settlements).await?);
+            bare.push(by_hand(&mut connection).await?);
+        }
+        let (ours, bare) = (middle(&ours), middle(&bare));
+        if round > 0 {
+            ratios.entry("engine_claim_over_raw".to_owned()).or_default().push(ours.claim / bare.claim);
+            ratios.entry("engine_settle_over_raw".to_owned()).or_default().push(ours.settle / bare.settle);
+        }
+    }
+    store.close().await;
+    connection.close().await?;
+    Ok(ratios)
+}
+
+/// Both tables with the same jobs.
+async fn fill(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let jobs = format!("generate_series(1, {QUEUE}) AS id");
+    let payload = "'{\"to\":\"customer-' || id || '@example.com\"}'";
+    for statement in [
+        BARE_TABLE.to_owned(),
+        format!("INSERT INTO bare (id, type, payload, priority) SELECT id, 'email', {payload}, 0 FROM {jobs}"),
+        format!(
+            "INSERT INTO ready (id, rank, type, payload, retries, max_retries, created_at, schedule_at)
+             SELECT id, 0, 'email', {payload}, 0, 3, now(), now() FROM {jobs}"
+        ),
+        "ANALYZE bare, ready".to_owned(),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn engine(store: &Store, number: u64) -> Result<Round, sqlx::Error> {
+    let began = Instant::now();
+    let claimed = store.claim(0, BATCH, LEASE).await?;
+    let claim = began.elapsed();
+    let complete = |claim: &crate::queue::Claim| Settlement { job: claim.job, token: claim.token, how: How::Complete };
+    let settlements: Vec<Settlement> = claimed.claims.iter().map(complete).collect();
+    let began = Instant::now();
+    store.settle(0, number, &settlements).await?;
+    Ok(Round { claim: claim.as_secs_f64(), settle: began.elapsed().as_secs_f64() })
+}
+
+async fn by_hand(connection: &mut PgConnection) -> Result<Round, sqlx::Error> {
+    let began = Instant::now();
+    let claim = sqlx::query_as(BARE_CLAIM).bind(i64::from(BATCH));
+    let claimed: Vec<(i64, String, String)> = claim.fetch_all(&mut *connection).await?;
+    let claim = began.elapsed();
+    let ids: Vec<i64> = claimed.into_iter().map(|(id, ..)| id).collect();
+    let began = Instant::now();
+    sqlx::query(BARE_SETTLE).bind(&ids).execute(&mut *connection).await?;
+    Ok(Round { claim: claim.as_secs_f64(), settle: began.elapsed().as_secs_f64() })
+}
+
+fn middle(batches: &[Round]) -> Round {
+    let median = |of: fn(&Round) -> f64| {
+        let mut times: Vec<f64> = batches.iter().map(of).collect();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    Round { claim: median(|round| round.claim), settle: median(|round| round.settle) }
+}

@@ -1,0 +1,314 @@
+//! The driver in virtual time: a loop and a `match`.
+//!
+//! What is planned next becomes somebody's next event; each command of a worker becomes a plan. It decides nothing. How long things
+//! take is the [`Profile`]'s, and what they do is the core's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bell::Bell;
+use super::calendar::Calendar;
+use super::database::Database;
+use super::inflow::Inflow;
+use super::profile::{Profile, micros};
+use super::station::Processors;
+use super::wire::Wire;
+use super::{Error, Plan};
+use crate::dist::Dist;
+use crate::downstream::Downstream;
+use crate::job::JobId;
+use crate::journal::{self, Sink};
+use crate::metrics::{End, UserCall};
+use crate::policy;
+use crate::rng::{Seed, Stream};
+use crate::time::Instant;
+use crate::worker::{Command, Event, Wait, Worker};
+use crate::workload::Job;
+
+/// Something to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A worker's time has come.
+    Wake(u32),
+    /// A worker hears that there is work.
+    Notify(u32),
+    /// A reminder's time has come.
+    Ring,
+    /// The store does what it was asked.
+    Effect(u32),
+    /// The store's answer arrives.
+    Answer(u32),
+    /// A call reaches the downstream.
+    Arrive(u32),
+    /// The downstream sends its answer.
+    Leave(u32),
+    /// The answer reaches its caller.
+    Replied(u32),
+    /// A caller has waited for long enough.
+    GiveUp(u32),
+    /// The downstream has something to say about calls that wait.
+    Release,
+    /// Jobs arrive.
+    Load,
+    /// Jobs are in the store.
+    Loaded,
+    /// An ordinary user calls.
+    Visit,
+    /// Nobody waits any longer.
+    Horizon,
+}
+
+/// How often in a row things may happen at one instant, for each job and worker, before the run is given up: time does not move on.
+const STANDSTILL: u64 = 1000;
+/// How many things happen between two looks at whether to stop.
+const LOOK: u64 = 1024;
+
+/// A run in its course.
+pub(super) struct World<'a, S> {
+    pub(super) seed: Seed,
+    pub(super) profile: &'a Profile,
+    pub(super) sink: S,
+    pub(super) calendar: Calendar<Next>,
+    pub(super) processors: Processors,
+    pub(super) database: Database,
+    pub(super) wire: Wire,
+    pub(super) inflow: Inflow<'a>,
+    pub(super) bell: Bell,
+    workers: Vec<Worker>,
+    /// When each worker is planned to wake.
+    woken: Vec<Instant>,
+    /// Workers that are done.
+    idle: usize,
+    commands: Vec<Command>,
+    listens: bool,
+    pub(super) leaving: Option<End>,
+    draws: [u64; 3],
+    grain: u64,
+    late: Dist,
+    events: u64,
+}
+
+/// How a run went, beside what was recorded.
+pub(super) struct Went {
+    pub(super) end: End,
+    pub(super) ended: Instant,
+    pub(super) database: Database,
+    pub(super) users: Vec<UserCall>,
+    pub(super) arrivals: u64,
+    pub(super) events: u64,
+}
+
+impl<'a, S: Sink> World<'a, S> {
+    pub(super) fn new(plan: &Plan<'a>, jobs: &'a [Job], sink: S) -> World<'a, S> {
+        let scenario = plan.scenario;
+        let settings = scenario.workers;
+        let state = policy::Shared::default();
+        let worker = |id| {
+            let timeout = scenario.downstream.client_timeout;
+            Worker::new(id, settings, timeout, plan.policy.clone(), plan.seed).sharing(&state)
+        };
+        World {
+            seed: plan.seed,
+            profile: plan.profile,
+            sink,
+            calendar: Calendar::default(),
+            processors: Processors::new(plan.profile.processors),
+            database: Database::new(scenario, plan.policy, jobs.len()),
+            wire: Wire::new(Downstream::new(scenario.downstream.clone(), plan.seed)),
+            inflow: Inflow::new(jobs, scenario.downstream.users.as_ref()),
+            bell: Bell::new(settings.count),
+            workers: (0..settings.count).map(worker).collect(),
+            woken: vec![Instant::FAR; settings.count as usize],
+            idle: 0,
+            commands: Vec::new(),
+            listens: matches!(settings.wait, Wait::Listen { .. }),
+            leaving: None,
+            draws: [0; 3],
+            grain: crate::time::nanos(micros(plan.profile.timer.grain_us)),
+            late: plan.profile.timer.late(),
+            events: 0,
+        }
+    }
+
+    /// Lets the run take its course, until every job has ended, the horizon has come, or somebody says stop.
+    pub(super) fn play(mut self, horizon: Instant, stop: &AtomicBool) -> Result<Went, Error> {
+        self.calendar.plan(horizon, Next::Horizon);
+        for worker in 0..self.workers.len() as u32 {
+            self.step(worker, Event::Started);
+        }
+        self.begin();
+        let patience = STANDSTILL * (self.inflow.jobs() + self.workers.len() as u64);
+        let mut still = 0;
+        let mut last = Instant::START;
+        while self.idle < self.workers.len() {
+            let Some((now, next)) = self.calendar.take() else { break };
+            self.events += 1;
+            still = if now > last { 0 } else { still + 1 };
+            last = now;
+            if still > patience {
+                return Err(Error::Standstill { at: now });
+            }
+            if self.events.is_multiple_of(LOOK) && self.leaving.is_none() && stop.load(Ordering::Relaxed) {
+                self.leave(End::Stopped);
+            }
+            self.happen(now, next);
+            if self.leaving.is_none() && self.database.all_ended(self.inflow.jobs()) {
+                self.leave(End::Finished);
+            }
+        }
+        let now = self.calendar.now();
+        let users = self.inflow.leave(now);
+        Ok(Went {
+            end: self.leaving.unwrap_or(End::Finished),
+            ended: now,
+            arrivals: self.wire.arrivals(),
+            database: self.database,
+            users,
+            events: self.events,
+        })
+    }
+
+    fn happen(&mut self, now: Instant, next: Next) {
+        match next {
+            Next::Wake(worker) => self.wake(now, worker),
+            Next::Notify(worker) => self.notify(worker),
+            Next::Ring => {
+                self.bell.is_due(now);
+                self.ring();
+            }
+            Next::Effect(operation) => self.effect(now, operation),
+            Next::Answer(operation) => self.answer(operation),
+            Next::Arrive(call) => self.arrive(now, call),
+            Next::Leave(call) => self.leave_downstream(now, call),
+            Next::Replied(call) => self.replied(now, call),
+            Next::GiveUp(call) => self.give_up(now, call),
+            Next::Release => self.release(now),
+            Next::Load => self.load(now),
+            Next::Loaded => self.loaded(now),
+            Next::Visit => self.visit(now),
+            Next::Horizon => {
+                if self.leaving.is_none() {
+                    self.leave(End::Horizon);
+                }
+            }
+        }
+    }
+
+    /// Nothing new begins; workers finish what they have.
+    fn leave(&mut self, end: End) {
+        self.leaving = Some(end);
+        for worker in 0..self.workers.len() as u32 {
+            self.step(worker, Event::Drain);
+        }
+    }
+
+    /// The one door to a worker.
+    pub(super) fn step(&mut self, worker: u32, event: Event) {
+        let now = self.calendar.now();
+        let mut commands = std::mem::take(&mut self.commands);
+        let drained = matches!(event, Event::Drain);
+        let place = worker as usize;
+        let was_idle = !drained && self.workers[place].is_idle();
+        journal::step(&mut self.workers[place], now, event, &mut self.sink, &mut commands);
+        for command in commands.drain(..) {
+            self.carry_out(now, worker, command);
+        }
+        self.commands = commands;
+        let this = &self.workers[place];
+        if this.is_idle() && !was_idle {
+            self.idle += 1;
+        }
+        let has_room = this.has_room();
+        self.plan_wake(now, worker);
+        if self.bell.moved(worker, has_room) {
+            self.calendar.plan(now, Next::Notify(worker));
+        }
+    }
+
+    /// The table of commands: what each is in virtual time.
+    fn carry_out(&mut self, now: Instant, worker: u32, command: Command) {
+        match command {
+            Command::Call(request) => self.call(now, worker, &request),
+            Command::Remind { after } => after.iter().for_each(|after| self.remind(now, *after)),
+            Command::Claim { .. } | Command::Settle { .. } | Command::Extend { .. } | Command::Reap => {
+                self.ask(now, worker, command);
+            }
+        }
+    }
+
+    fn plan_wake(&mut self, now: Instant, worker: u32) {
+        let Some(at) = self.workers[worker as usize].wake_at() else { return };
+        if at < self.woken[worker as usize] {
+            self.woken[worker as usize] = at.max(now);
+            let runs = self.timer(now, at);
+            self.calendar.plan(runs, Next::Wake(worker));
+        }
+    }
+
+    /// A worker may have changed its mind since: then it sleeps on.
+    fn wake(&mut self, now: Instant, worker: u32) {
+        if self.woken[worker as usize] > now {
+            return;
+        }
+        self.woken[worker as usize] = Instant::FAR;
+        match self.workers[worker as usize].wake_at() {
+            Some(at) if at <= now => self.step(worker, Event::Woke),
+            _ => self.plan_wake(now, worker),
+        }
+    }
+
+    fn notify(&mut self, worker: u32) {
+        if self.workers[worker as usize].has_room() {
+            self.step(worker, Event::Notified);
+        } else {
+            self.ring();
+        }
+    }
+
+    pub(super) fn remind(&mut self, now: Instant, after: std::time::Duration) {
+        if after.is_zero() {
+            return self.ring();
+        }
+        let at = self.timer(now, now + after);
+        if self.bell.remind(at) {
+            self.calendar.plan(at, Next::Ring);
+        }
+    }
+
+    pub(super) fn ring(&mut self) {
+        if let Some(worker) = self.bell.ring() {
+            self.calendar.plan(self.calendar.now(), Next::Notify(worker));
+        }
+    }
+
+    /// Whether the store tells of new jobs.
+    pub(super) fn listens(&self) -> bool {
+        self.listens
+    }
+
+    /// When a timer that is set for `at` runs; one whose time has come does so now.
+    pub(super) fn timer(&mut self, now: Instant, at: Instant) -> Instant {
+        if at <= now {
+            return now;
+        }
+        let rounded = match self.grain {
+            0 | 1 => at,
+            grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
+        };
+        let late = self.late;
+        rounded + self.sample(&late, Stream::Timer)
+    }
+
+    /// Draws a time that a part takes; each draw of a kind has a number of its own.
+    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> std::time::Duration {
+        if let Dist::Constant { value } = *dist {
+            return value;
+        }
+        let counter = match stream {
+            Stream::Timer => 0,
+            Stream::Wire => 1,
+            _ => 2,
+        };
+        self.draws[counter] += 1;
+        dist.sample(&mut self.seed.draw(stream, JobId(self.draws[counter]), 0))
+    }
+}
