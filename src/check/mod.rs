@@ -31,7 +31,7 @@ pub use assertion::assertions;
 pub use baseline::{Error as BaselineError, SCHEMA_VERSION, parse, write};
 pub use bench::{Bench, Error as BenchError, benches, sample};
 pub use exact::exact;
-pub use noisy::{Change, Rule, change, noisy};
+pub use noisy::{Change, Rule, change, engine, noisy};
 pub use runs::{PolicyRuns, Runs, Time, comparable};
 pub use show::{factor, show};
 pub use stats::{bootstrap, holm, mann_whitney, median, smallest_p};

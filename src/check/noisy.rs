@@ -47,6 +47,23 @@ pub struct Change {
     pub p: f64,
 }
 
+/// How much a ratio of the engine to its raw limit may differ, as a share: more than two probes of the same code on a busy machine do.
+const ENGINE: f64 = 0.2;
+
+/// Compares the engine's ratios, where both sides have them.
+pub fn engine(new: &Runs, old: &Runs, rule: Rule) -> Vec<Finding> {
+    let both = |(name, new)| Some((name, new, old.engine.get(name)?));
+    let pairs: Vec<(&String, &Vec<f64>, &Vec<f64>)> = new.engine.iter().filter_map(both).collect();
+    let p = holm(&pairs.iter().map(|(_, new, old)| mann_whitney(new, old)).collect::<Vec<f64>>());
+    let found = pairs.iter().zip(p).map(|((name, new, old), p)| {
+        let change = change(new, old, (p, pairs.len()), (Better::Lower, ENGINE), rule);
+        let said = sentence(&change, Unit::Ratio, (median(old), median(new)), ENGINE);
+        let finding = Finding::about(Tier::Baseline, name, change.verdict, said);
+        Finding { new: spread(new), old: Some(median(old)), ..finding }
+    });
+    found.collect()
+}
+
 /// Compares the watched figures of all policies.
 pub fn noisy(new: &Runs, old: &Runs, watched: &[Watched], rule: Rule) -> Vec<Finding> {
     let mut found = comparable(new, old);
@@ -86,6 +103,7 @@ pub fn noisy(new: &Runs, old: &Runs, watched: &[Watched], rule: Rule) -> Vec<Fin
             ..Finding::about(Tier::Baseline, watched.metric.name, change.verdict, said)
         }
     }));
+    found.extend(engine(new, old, rule));
     found
 }
 

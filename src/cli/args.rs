@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, \
-4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, 3 an assertion or the gate says no, \
+4 the measurement is not to be trusted (with --strict), or can't be compared, 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
 
 /// What will your retries do to a service that is down? Measure it.
 #[derive(Debug, Parser)]
@@ -22,6 +22,12 @@ pub(super) enum Command {
     Run(Run),
     /// Play a scenario in virtual time: no database, no waiting, the same figures for the same seed
     Sim(Sim),
+    /// Run a scenario and decide: its assertions, and what changed against a baseline
+    Gate(Gate),
+    /// Save, list, show and remove baselines
+    Baseline(Baseline),
+    /// Lay two runs beside each other: report folders or baselines
+    Compare(CompareRuns),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -101,6 +107,129 @@ pub(super) struct Sim {
     /// Print nothing but errors (and JSON, if asked for)
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// In which time a scenario is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum InTime {
+    /// Simulated: seconds, no noise, exact
+    Virtual,
+    /// On Postgres, with workers and a downstream
+    Real,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Gate {
+    /// The scenario file; may be left out with --criterion
+    #[arg(required_unless_present = "criterion")]
+    pub(super) scenario: Option<PathBuf>,
+    /// Compare with this baseline
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+    /// Write the baseline anew from this run, if its assertions hold
+    #[arg(long, requires = "baseline")]
+    pub(super) update: bool,
+    /// In which time to run; the baseline's if there is one, else virtual
+    #[arg(long, value_enum)]
+    pub(super) time: Option<InTime>,
+    /// Repeat each policy so often; as often as in the baseline if there is one, else as the scenario says
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) repetitions: Option<u32>,
+    /// In real time, compare this figure, within this share of the baseline's median; may be given more than once
+    #[arg(long = "metric", value_name = "NAME[=TOLERANCE]")]
+    pub(super) metrics: Vec<String>,
+    /// Judge Criterion's results in this folder, such as target/criterion
+    #[arg(long, value_name = "DIR")]
+    pub(super) criterion: Option<PathBuf>,
+    /// Against those that `cargo bench -- --save-baseline NAME` saved; `base` are those of the run before
+    #[arg(long, value_name = "NAME", default_value = "base", requires = "criterion")]
+    pub(super) criterion_baseline: String,
+    /// How much a bench's median may differ, as a share
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "criterion")]
+    pub(super) criterion_tolerance: f64,
+    /// text, json, markdown, junit, bmf, benchmark-action or github; on stdout, or into a file; may be given more than once
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "text")]
+    pub(super) formats: Vec<String>,
+    /// Exit with 4 if something is inconclusive
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Use this database instead of a throwaway one, where one is needed
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Print no progress
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Baseline {
+    #[command(subcommand)]
+    pub(super) command: BaselineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BaselineCommand {
+    /// Run a scenario and keep its figures, or keep those of a report
+    Save(BaselineSave),
+    /// List the baselines in a folder
+    List {
+        /// The folder
+        #[arg(default_value = "baselines", value_name = "DIR")]
+        dir: PathBuf,
+    },
+    /// Show what a baseline holds
+    Show {
+        /// The file
+        file: PathBuf,
+    },
+    /// Remove baselines; nothing else is removed
+    Rm {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct BaselineSave {
+    /// The scenario file, or the folder of a report
+    #[arg(value_name = "SCENARIO|REPORT")]
+    pub(super) source: PathBuf,
+    /// Write it here instead of baselines/<scenario>.json
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Replace a baseline that is there
+    #[arg(long)]
+    pub(super) update: bool,
+    /// In which time to run
+    #[arg(long, value_enum, default_value_t = InTime::Virtual)]
+    pub(super) time: InTime,
+    /// Repeat each policy so often; 3 in virtual time and 10 in real time if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) repetitions: Option<u32>,
+    /// Use this database instead of a throwaway one
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Print no progress
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct CompareRuns {
+    /// A report's folder or its summary.json, or a baseline
+    pub(super) a: PathBuf,
+    /// Another
+    pub(super) b: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Draw both over each other into this file (needs the reports' timeseries.csv)
+    #[arg(long, value_name = "FILE")]
+    pub(super) png: Option<PathBuf>,
+    /// Only these figures; may be given more than once
+    #[arg(long = "metric", value_name = "NAME")]
+    pub(super) metrics: Vec<String>,
 }
 
 /// When a timeline starts.

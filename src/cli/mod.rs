@@ -1,8 +1,12 @@
 //! The command line: what a person types, turned into calls of the other rooms, and results into exit codes.
 
 mod args;
+mod asserted;
+mod baseline;
+mod compare;
 mod database;
 mod exit;
+mod gate;
 mod mock;
 mod policies;
 mod postgres;
@@ -27,6 +31,9 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
         args::Command::Sim(args) => sim::main(args),
+        args::Command::Gate(args) => gate::main(args),
+        args::Command::Baseline(args) => baseline::main(args),
+        args::Command::Compare(args) => compare::main(&args),
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),

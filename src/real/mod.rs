@@ -41,7 +41,7 @@ pub use mock::{Conduct, Mock, Setup};
 pub use outcome::Outcome;
 
 pub use crate::metrics::End;
-pub use probe::probe;
+pub use probe::{Probed, probe};
 pub use run::run;
 
 use crate::policy::Policy;

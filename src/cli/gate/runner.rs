@@ -17,7 +17,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run::{self, AUDIT};
 use crate::metrics::{End, EngineMetric, Limit};
 use crate::real::pg::Schema;
-use crate::real::{Live, machine, probe};
+use crate::real::{Live, probe};
 use crate::scenario::Scenario;
 use crate::sim::{self, Profile, replicate};
 
@@ -84,8 +84,7 @@ fn in_virtual_time(scenario: &Scenario, order: &Order<'_>) -> anyhow::Result<Pla
         // Only the figures: the records of many repetitions would fill the memory.
         Ok::<_, sim::Error>((outcome.end, outcome.breaches, outcome.summary))
     });
-    let os = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
-    let mut runs = empty(order, BTreeMap::from([("os".to_owned(), os)]));
+    let mut runs = empty(order, BTreeMap::from([("os".to_owned(), os())]));
     for (number, outcome) in outcomes.into_iter().enumerate() {
         let named = &scenario.policies[number % policies];
         let (end, breaches, summary) = match outcome {
@@ -157,9 +156,16 @@ fn fingerprint(conditions: &BTreeMap<String, String>) -> BTreeMap<String, String
     facts.into_iter().filter_map(fact).collect()
 }
 
-/// The machine as it is, for those who only read.
-pub(in crate::cli) fn os() -> String {
-    machine::facts().get("machine.os").cloned().unwrap_or_default()
+/// The time and the machine of a report, from its conditions.
+pub(in crate::cli) fn circumstances(conditions: &BTreeMap<String, String>) -> (Time, BTreeMap<String, String>) {
+    match conditions.get("world").map(String::as_str) {
+        Some("virtual") => (Time::Virtual, BTreeMap::from([("os".to_owned(), os())])),
+        _ => (Time::Real, fingerprint(conditions)),
+    }
+}
+
+fn os() -> String {
+    format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
 fn measure_engine(scenario: &Scenario, order: &Order<'_>) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
@@ -168,11 +174,11 @@ fn measure_engine(scenario: &Scenario, order: &Order<'_>) -> anyhow::Result<BTre
         let lent = Lent::borrow(order.database_url, scenario.database.durable, &progress).await?;
         let note = format!("simq {}: the engine's probe", env!("CARGO_PKG_VERSION"));
         let schema = Schema::create(&lent.options, &lent.schema(0, 1), &note).await.context(Code(Exit::Environment))?;
-        let ratios = probe(&schema, ROUNDS).await.context(Code(Exit::Environment));
+        let probed = probe(&schema, ROUNDS).await.context(Code(Exit::Environment));
         let dropped = schema.drop().await.context(Code(Exit::Environment));
         lent.give_back().await?;
         dropped?;
-        ratios
+        Ok(probed?.ratios)
     })
 }
 

@@ -17,6 +17,7 @@ mod completion;
 mod delays;
 mod frame;
 mod heat;
+mod overlay;
 mod peaks;
 mod requests;
 mod scale;
@@ -32,6 +33,7 @@ use crate::report::Comparison;
 use canvas::{Canvas, Drawn};
 
 pub use delays::save_delays;
+pub use overlay::save_overlay;
 
 /// A kind of chart.
 pub(super) struct Chart {
