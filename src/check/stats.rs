@@ -17,7 +17,7 @@ use crate::rng::{Seed, Stream};
 const EXACT: usize = 400;
 
 /// How often a sample is resampled.
-const RESAMPLES: u32 = 2_000;
+const RESAMPLES: u32 = 1_000;
 
 /// The middle value, or the mean of the two in the middle; an infinite value ranks last. Zero for no value.
 pub fn median(values: &[f64]) -> f64 {
@@ -109,22 +109,51 @@ pub fn ratio(new: f64, old: f64) -> f64 {
 
 /// A confidence interval for the ratio of the medians, by resampling both samples; of this level, such as 0.95. Repeatable: `seed` decides.
 pub fn bootstrap(new: &[f64], old: &[f64], level: f64, seed: Seed) -> (f64, f64) {
-    let mut ratios: Vec<f64> = (1..=RESAMPLES)
-        .map(|round| {
-            let mut draw = seed.draw(Stream::Resample, JobId(u64::from(round)), 1);
-            let mut resampled = |sample: &[f64]| {
-                let mut picked: Vec<f64> =
-                    sample.iter().map(|_| sample[((draw.unit() * sample.len() as f64) as usize).min(sample.len() - 1)]).collect();
-                picked.sort_by(f64::total_cmp);
-                middle(&picked)
-            };
-            let new = resampled(new);
-            ratio(new, resampled(old))
+    let [new, old] = [new, old].map(|sample| {
+        let mut sorted = sample.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    });
+    let mut state = (seed.draw(Stream::Resample, JobId(0), 1).unit() * (1_u64 << 53) as f64) as u64;
+    let mut picked = Vec::new();
+    let mut ratios: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let resampled = resampled_median(&new, &mut picked, &mut state);
+            ratio(resampled, resampled_median(&old, &mut picked, &mut state))
         })
         .collect();
     ratios.sort_by(f64::total_cmp);
     let at = |share: f64| ratios[(((ratios.len() - 1) as f64) * share).round() as usize];
     (at((1.0 - level) / 2.0), at(f64::midpoint(1.0, level)))
+}
+
+/// The median of as many values as there are, picked with repetition from ascending ones. Counting the picks of each spares the sorting.
+fn resampled_median(sorted: &[f64], picked: &mut Vec<u32>, state: &mut u64) -> f64 {
+    picked.clear();
+    picked.resize(sorted.len(), 0);
+    for _ in sorted {
+        picked[(splitmix(state) % sorted.len() as u64) as usize] += 1;
+    }
+    let rank = |rank: usize| {
+        let mut seen = 0;
+        let at = picked.iter().position(|count| {
+            seen += *count as usize;
+            seen > rank
+        });
+        sorted[at.unwrap_or(sorted.len() - 1)]
+    };
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { rank(half) } else { f64::midpoint(rank(half - 1), rank(half)) }
+}
+
+/// The next of a sequence of well-mixed numbers (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): a resample needs many,
+/// and none of them decides what happens in a run.
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod cli_run;
 mod cluster;
 mod conformance;
 mod crash;
+mod gate;
 mod herd;
 mod mock;
 mod outages;
