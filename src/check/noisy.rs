@@ -114,6 +114,10 @@ pub fn change(new: &[f64], old: &[f64], (p, family): (f64, usize), (better, tole
     if new.is_empty() || old.is_empty() || short > 0 {
         return change(Verdict::Inconclusive { more: Some(short) }, f64::NAN, (f64::NAN, f64::NAN));
     }
+    if new == old {
+        // The same seeds in virtual time, or a count that never varies.
+        return change(Verdict::Same, 1.0, (1.0, 1.0));
+    }
     let ratio = ratio(median(new), median(old));
     let interval = bootstrap(new, old, rule.level, Seed(1));
     let (low, high) = (1.0 / (1.0 + tolerance), 1.0 + tolerance);

@@ -1,6 +1,8 @@
 //! The gate: what it must catch, what it must not, and what it must refuse.
 
+mod action;
 mod baselines;
+mod beside;
 mod engine;
 mod formats;
 mod noise;
