@@ -55,7 +55,7 @@ mod tests {
         for room in [0, 10, 100, 1000, 20_000, 30_000] {
             let kept = cut(&text, room);
             assert!(kept.len() <= room, "{room}: {}", kept.len());
-            assert!(room < 100 || room > 22_000 || kept.contains("more lines were left out"), "{room}");
+            assert!(!(100..=22_000).contains(&room) || kept.contains("more lines were left out"), "{room}");
         }
         assert_eq!(cut(&text, text.len()), text);
     }

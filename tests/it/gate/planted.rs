@@ -1,6 +1,7 @@
 //! Regressions of a policy, planted as a setting that the code would have lost: each is caught, and named.
 
-use simq::check::{Finding, Verdict, assertions, exact};
+use simq::check::format::text;
+use simq::check::{Finding, Judgement, Verdict, assertions, exact};
 use simq::policy::{Jitter, Policy};
 
 use super::{SMALL, ci, line_of, played, said};
@@ -41,11 +42,21 @@ fn a_policy_that_lost_its_jitter_is_caught_twice() {
     let broken: Vec<&Finding> = asserted.iter().filter(|finding| finding.fails).collect();
     assert_eq!(broken.len(), 1, "{broken:?}");
     assert_eq!((broken[0].title().as_str(), broken[0].verdict), ("jitter · recovery_peak", Verdict::Broken));
-    let text = std::fs::read_to_string(super::root().join("scenarios/ci.toml")).unwrap();
-    let line = text.lines().nth(broken[0].line.unwrap() - 1).unwrap();
+    let file = std::fs::read_to_string(super::root().join("scenarios/ci.toml")).unwrap();
+    let line = file.lines().nth(broken[0].line.unwrap() - 1).unwrap();
     assert_eq!(line, "metric = \"recovery_peak\"");
+    let broken_line = broken[0].line.unwrap();
     assert_eq!(found(&exact, "jitter", "recovery_peak"), Verdict::Worse);
     assert_eq!(found(&exact, "exponential", "all figures"), Verdict::Same, "and only that policy");
+    let findings = [asserted, exact].concat();
+    let judgement = Judgement { name: "ci".into(), file: "scenarios/ci.toml".into(), findings, ..Judgement::default() };
+    let told = text(&judgement, judgement.outcome(false));
+    println!("{told}");
+    assert!(
+        told.starts_with(&format!("broken          jitter · recovery_peak      scenarios/ci.toml:{}: ", broken_line)),
+        "{told}"
+    );
+    assert!(told.lines().last().unwrap().starts_with("FAIL  ci: "), "{told}");
 }
 
 #[test]
