@@ -104,8 +104,10 @@ fn verdict(assertion: &Assertion, policy: Option<String>, unit: Unit, values: &[
         None => (Verdict::Held, format!("{} in the median, {said} in every repetition", show(unit, median(values)))),
         Some(worst) if judged.len() == 1 => (Verdict::Broken, format!("{}, and it was to be {said}", show(unit, worst))),
         Some(worst) => {
-            let how_many = format!("in {} of {} repetitions", broken.len(), judged.len());
-            (Verdict::Broken, format!("up to {} {how_many}, and it was to be {said}", show(unit, worst)))
+            let (broken, all) = (broken.len(), judged.len());
+            let places =
+                if broken == all { format!("in all {all} repetitions") } else { format!("in {broken} of {all} repetitions") };
+            (Verdict::Broken, format!("up to {} {places}, and it was to be {said}", show(unit, worst)))
         }
     };
     let sentence = if assertion.relation == Relation::AtLeast { sentence.replace("up to ", "down to ") } else { sentence };

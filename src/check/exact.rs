@@ -85,7 +85,12 @@ fn differing(name: &str, new: &PolicyRuns, old: &PolicyRuns) -> Option<Finding> 
     let (first_now, first_was) = differ.first().copied()?;
     let sentence = match now == was {
         true => {
-            format!("{} → {} in one of {} repetitions that differ", show(unit, first_was), show(unit, first_now), differ.len())
+            format!(
+                "{} → {} in the first of {} repetitions that differ",
+                show(unit, first_was),
+                show(unit, first_now),
+                differ.len()
+            )
         }
         false => format!(
             "{} → {} ({}) in the median; {} of {} repetitions differ",
