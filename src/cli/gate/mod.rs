@@ -54,20 +54,14 @@ fn of_scenario(file: &Path, args: &args::Gate) -> anyhow::Result<Judgement> {
     let (scenario, source) = scenario::load(file)?;
     let fingerprint = scenario::fingerprint(file, &source);
     let watched = check::watched(&args.metrics).map_err(usage)?;
-    let old = match (&args.baseline, args.update) {
-        (Some(path), true) => {
-            baseline::may_replace(path)?;
-            None
-        }
-        (Some(path), false) => Some(baseline::read(path)?),
-        (None, _) => None,
-    };
-    let time = time(args.time, old.as_ref());
+    let (old, before) = baselines(args)?;
+    let time = time(args.time, old.as_ref().or(before.as_ref()));
     if let (Some(old), Some(path)) = (&old, &args.baseline) {
         let fits = old.is_for(&scenario.name, &fingerprint, time);
-        fits.map_err(|error| anyhow!(Code(Exit::Usage)).context(format!("`{}`: {error}", path.display())))?;
+        fits.map_err(|error| usage(format!("`{}`: {error}", path.display())))?;
     }
-    let repetitions = repetitions(args, &scenario, old.as_ref(), time)?;
+    let of_baseline = old.as_ref().or(before.as_ref().filter(|before| before.time == time));
+    let repetitions = repetitions(args, &scenario, of_baseline, time)?;
     if let (Some(old), Time::Real) = (&old, time) {
         enough(old, repetitions)?;
     }
@@ -85,6 +79,18 @@ fn of_scenario(file: &Path, args: &args::Gate) -> anyhow::Result<Judgement> {
         update(path, &played.runs, &mut judgement)?;
     }
     Ok(judgement)
+}
+
+/// The baseline to compare with, and the one to be replaced, if it can be read: it says how often to run.
+fn baselines(args: &args::Gate) -> anyhow::Result<(Option<Runs>, Option<Runs>)> {
+    match (&args.baseline, args.update) {
+        (Some(path), true) => {
+            baseline::may_replace(path)?;
+            Ok((None, baseline::read(path).ok()))
+        }
+        (Some(path), false) => Ok((Some(baseline::read(path)?), None)),
+        (None, _) => Ok((None, None)),
+    }
 }
 
 /// Everything that can be said of the runs.
@@ -112,7 +118,7 @@ fn time(wanted: Option<args::InTime>, old: Option<&Runs>) -> Time {
 fn repetitions(args: &args::Gate, scenario: &Scenario, old: Option<&Runs>, time: Time) -> anyhow::Result<u32> {
     let of_baseline = old.map(|old| old.repetitions() as u32);
     match (args.repetitions, of_baseline, time) {
-        (Some(wanted), Some(has), Time::Virtual) if wanted != has => Err(usage(format!(
+        (Some(wanted), Some(has), Time::Virtual) if wanted != has && !args.update => Err(usage(format!(
             "the baseline has {has} repetitions, and virtual time compares each of them: leave --repetitions out"
         ))),
         (Some(wanted), ..) => Ok(wanted),

@@ -9,7 +9,7 @@ fn the_same_code_passes_and_an_update_changes_nothing() {
     let said = desk.gate(&[]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.out.ends_with("PASS  small: 3 of 3 checks are good\n"), "{said:?}");
-    let again = desk.gate(&["--update", "--repetitions", "2"]);
+    let again = desk.gate(&["--update"]);
     assert_eq!((again.code, desk.read("base.json")), (Some(0), text), "{again:?}");
     // Comments and names of a scenario are no other scenario.
     desk.write("scenario.toml", &format!("# changed\n{}", SMALL.replace("name = 'small'", "name = 'other'")));

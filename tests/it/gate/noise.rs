@@ -116,7 +116,9 @@ fn the_same_code_gated_against_itself_twenty_times_for_real_is_rarely_called_wor
          [policy.jitter]\nkind = 'exponential'\nbase = '50ms'\ncap = '400ms'\njitter = 'full'\n",
     );
     let save = ["baseline", "save", "scenario.toml", "--out", "base.json", "--time", "real", "--repetitions", "10", "-q"];
-    assert_eq!(desk.simq(&save).code, Some(0));
+    // On a busy machine simq says that it was the limit itself, and makes no baseline of such runs.
+    let saved = (1..=20).find(|_| desk.simq(&save).code == Some(0));
+    println!("a baseline was saved at attempt {}", saved.expect("the machine is too busy to measure on"));
     let (mut alarms, mut undecided) = (0, 0);
     for gate in 1..=20 {
         let said = desk.gate(&["-q", "--format", "text"]);
