@@ -13,31 +13,33 @@
 //! **What is asked, and what happened.** [`scenario`] a TOML file, checked as a whole. [`metrics`] attempts, figures folded from them,
 //! and the audit of both. [`check`] figures held against assertions and against a baseline.
 //!
-//! **Driver.** `real` (feature `real`): tokio, Postgres, HTTP.
+//! **Two drivers.** [`sim`] virtual time: a calendar of events, a store in memory. [`profile`] what it is told of a machine. `real`
+//! (feature `real`): tokio, Postgres, HTTP.
 //!
 //! **For people.** [`report`] table, CSV, JSON and, with feature `plot`, charts. `cli` (feature `cli`) the command line.
 //!
 //! ```text
-//!  scenario.toml ─► scenario::parse ─► Scenario × Policy × Seed
+//!  scenario.toml ─► scenario::parse ─► Scenario × Policy × Seed                 the same for both
 //!
-//!            pure                       simq run: tokio
-//!      ┌──────────────┐      ┌──────────────────────────────────┐
-//!      │              ◄─step─┼── event ── drive.rs × workers     │
-//!      │    Worker    │      │              │   ▲                │
-//!      │              ├──────┼── commands ──┘   │                │
-//!      └──────────────┘      │     ├─ Claim, Settle ─► Postgres  │
-//!      ┌──────────────┐      │     │                   ▲         │
-//!      │  Downstream  │      │     │       load.rs ────┘ INSERT  │
-//!      │  (+ faults)  ◄─admit┼─ mock.rs ◄── HTTP ── Call         │
-//!      │              ├──────┼──► sleeps until reply.at          │
-//!      └──────────────┘      └─────────────────┬────────────────┘
-//!                                              │ Entry, per worker
-//!                  metrics::Recorder ◄─ merge ─┘
-//!                        │ Summary, one per policy
-//!                        └──► report: table, CSV, JSON, PNG
+//!  simq sim: one thread                       pure                 simq run: tokio
+//! ┌──────────────────────────────┐      ┌──────────────┐      ┌──────────────────────────────────┐
+//! │ calendar ── now, event ──────┼─step─►              ◄─step─┼── event ── drive.rs × workers     │
+//! │    ▲                         │      │    Worker    │      │              │   ▲                │
+//! │    │   ◄───────── commands ──┼──────┤              ├──────┼── commands ──┘   │                │
+//! │    │       │                 │      └──────────────┘      │     ├─ Claim, Settle ─► Postgres  │
+//! │    │       ├─ sim::Store     │      ┌──────────────┐      │     │                   ▲         │
+//! │    │       │                 │      │  Downstream  │      │     │       load.rs ────┘ INSERT  │
+//! │    │       └─ Call ──────────┼admit─►  (+ faults)  ◄─admit┼─ mock.rs ◄── HTTP ── Call         │
+//! │    └── planned for reply.at ◄┼──────┤              ├──────┼──► sleeps until reply.at          │
+//! └───────────┬──────────────────┘      └──────────────┘      └─────────────────┬────────────────┘
+//!             │ Entry { at, what }                                              │ Entry, per worker
+//!             └──────────────► metrics::Recorder ◄──────── merge ───────────────┘
+//!                                     │ Summary, one per policy
+//!                                     └──► report: table, CSV, JSON, PNG
 //! ```
 //! A worker is a pure state machine: events in, commands out, `now` handed in. A driver carries the commands out and decides
-//! nothing, so that policy, worker, downstream and figures exist once, whatever drives them.
+//! nothing, so that policy, worker, downstream and figures exist once, whatever drives them. `sim` and `real` never meet; what one is to
+//! predict of the other it is told by a profile.
 
 pub mod time;
 
@@ -66,6 +68,8 @@ pub mod scenario;
 pub mod metrics;
 
 pub mod check;
+
+pub mod profile;
 
 pub mod sim;
 

@@ -39,12 +39,14 @@ pub enum Stream {
     Mark = 21,
     /// When ordinary users call.
     Users = 22,
+    /// Which workers are struck by chaos: the job is the blow, the attempt the worker's place.
+    Chaos = 30,
     /// In virtual time: how long a statement waits; keyed by its number.
-    Store = 30,
+    Store = 31,
     /// In virtual time: how long a call is on its way; keyed by its number.
-    Wire = 31,
+    Wire = 32,
     /// In virtual time: how late a timer runs; keyed by its number.
-    Timer = 32,
+    Timer = 33,
     /// The resamples of a bootstrap.
     Resample = 40,
 }

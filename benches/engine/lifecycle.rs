@@ -1,14 +1,11 @@
 //! Jobs per second from being put in to being completed, both at once on one server.
 
-use std::sync::Arc;
-
 use simq::queue::ClaimMode;
 use simq::real::drain;
-use simq::real::pg::{Batch, insert};
-use simq::time::Instant;
-use simq::workload::{Arrival, Group, Job};
+use simq::real::pg::{Batch, enlist, insert};
 
 use super::place::{Place, connect, crew, settle_in, succeed};
+use super::putting::jobs;
 use super::raw;
 use super::tell::Rounds;
 
@@ -31,21 +28,11 @@ async fn engine(place: &Place, rounds: &mut Rounds) {
     let schema = place.schema().await;
     let mut connection = connect(&schema).await;
     settle_in(&mut connection).await;
-    let group = Group {
-        kind: "email".into(),
-        count: JOBS,
-        arrival: Arrival::AtOnce,
-        at: Default::default(),
-        priority: 0,
-        permanent: 0.0,
-        max_retries: 5,
-    };
-    let groups = Arc::new([group]);
-    let jobs: Vec<Job> =
-        (1..=JOBS).map(|id| Job { at: Instant::START, id: simq::job::JobId(id), group: 0, malformed: false }).collect();
+    let (groups, jobs) = jobs(JOBS);
+    let producer = enlist(&mut connection).await.expect("it enlists");
     let produce = async {
         for (jobs, number) in jobs.chunks(BATCH as usize).zip(1..) {
-            let batch = Batch { producer: -1, number, jobs, groups: &groups[..], max_retries: None };
+            let batch = Batch { producer, number, jobs, groups: &groups, max_retries: None };
             insert(&mut connection, batch, ClaimMode::Lease).await.expect("it puts in");
         }
     };

@@ -4,7 +4,7 @@
 //! and reported as medians and as ratios against a raw limit of the same run: hand-written statements in a loop, with no
 //! engine round them. Times alone say more about the machine than about the engine.
 //!
-//! `cargo bench --bench engine -- drain` runs one part: drain, lifecycle, cost, snapshot, pickup.
+//! `cargo bench --bench engine -- drain` runs one part: drain, lifecycle, putting, cost, snapshot, pickup.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark measures this machine's time")]
 
@@ -13,6 +13,7 @@ mod drain;
 mod lifecycle;
 mod pickup;
 mod place;
+mod putting;
 mod raw;
 mod snapshot;
 mod tell;
@@ -30,6 +31,9 @@ fn main() {
         }
         if runs("lifecycle") {
             lifecycle::measure(&place).await;
+        }
+        if runs("putting") {
+            putting::measure(&place).await;
         }
         if runs("cost") {
             cost::measure(&place).await;

@@ -97,8 +97,8 @@ pub async fn run(connection: &mut PgConnection, statements: &str) {
 pub fn fill(first: u64, jobs: u64) -> String {
     let last = first + jobs - 1;
     format!(
-        "INSERT INTO ready (id, rank, type, payload, retries, max_retries, created_at, schedule_at)
-         SELECT id, 0, 'email', '{{\"to\":\"customer-' || id || '@example.com\"}}', 0, 5, now(), now()
+        "INSERT INTO ready (id, rank, type, payload, max_retries)
+         SELECT id, 0, 'email', '{{\"to\":\"customer-' || id || '@example.com\"}}', 5
          FROM generate_series({first}, {last}) AS id"
     )
 }

@@ -120,6 +120,14 @@ pub async fn lifecycle(schema: &Schema, connections: u32, batch: i64, rounds: i6
     total(clients).await
 }
 
+/// Puts so many jobs in, `batch` at a time.
+pub async fn put_in(connection: &mut PgConnection, jobs: i64, batch: i64) {
+    for first in (0..jobs).step_by(batch as usize) {
+        let ids: Vec<i64> = (first..first + batch).collect();
+        sqlx::query(ENQUEUE).bind(&ids).execute(&mut *connection).await.expect("it puts in");
+    }
+}
+
 async fn total(clients: Vec<tokio::task::JoinHandle<u64>>) -> u64 {
     let mut jobs = 0;
     for client in clients {

@@ -1,9 +1,13 @@
 //! The words of the command line.
 
+mod gate;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+pub(super) use gate::{Baseline, BaselineCommand, BaselineSave, CompareRuns, Gate, InTime};
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, 3 an assertion or the gate says no, \
 4 the measurement is not to be trusted (with --strict), or can't be compared, 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
@@ -28,6 +32,10 @@ pub(super) enum Command {
     Baseline(Baseline),
     /// Lay two runs beside each other: report folders or baselines
     Compare(CompareRuns),
+    /// Measure how fast this machine's Postgres, HTTP and timers are, for `simq sim`
+    Calibrate(Calibrate),
+    /// Run a scenario for real and in virtual time, and lay the two over each other
+    Fidelity(Fidelity),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -86,7 +94,7 @@ pub(super) struct Sim {
     /// Play each policy under so many seeds, on all processors, instead of as often as the scenario says
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) seeds: Option<u32>,
-    /// How fast the real parts are, as `simq calibrate` wrote it; without it, one machine's figures that are built in
+    /// How fast the real parts are, as `simq calibrate` wrote it [default: simq-profile.toml if it is there, or else one machine's figures that are built in]
     #[arg(long, value_name = "FILE", conflicts_with = "ideal")]
     pub(super) profile: Option<PathBuf>,
     /// Let store, network and timers take no time
@@ -109,127 +117,56 @@ pub(super) struct Sim {
     pub(super) quiet: bool,
 }
 
-/// In which time a scenario is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum InTime {
-    /// Simulated: seconds, no noise, exact
-    Virtual,
-    /// On Postgres, with workers and a downstream
-    Real,
+#[derive(Debug, clap::Args)]
+pub(super) struct Calibrate {
+    /// Use this database instead of a throwaway one; it must be on this machine
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Write the profile here; `simq sim` looks for it under this name
+    #[arg(long, value_name = "FILE", default_value = "simq-profile.toml")]
+    pub(super) out: PathBuf,
+    /// Do a tenth of the work: for trying it out
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Let the throwaway server survive a crash of the operating system (fsync on)
+    #[arg(long)]
+    pub(super) durable: bool,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub(super) quiet: bool,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Gate {
-    /// The scenario file; may be left out with --criterion
-    #[arg(required_unless_present = "criterion")]
-    pub(super) scenario: Option<PathBuf>,
-    /// Compare with this baseline
+pub(super) struct Fidelity {
+    /// The scenario file
+    pub(super) scenario: PathBuf,
+    /// Use this database instead of a throwaway one; it must be on this machine
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub(super) database_url: Option<String>,
+    /// Run each policy so often for real
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) repetitions: u32,
+    /// Play each policy under so many seeds in virtual time; the first are those of the real runs
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) seeds: u32,
+    /// Use this profile instead of measuring this machine first
     #[arg(long, value_name = "FILE")]
-    pub(super) baseline: Option<PathBuf>,
-    /// Write the baseline anew from this run, if its assertions hold
-    #[arg(long, requires = "baseline")]
-    pub(super) update: bool,
-    /// In which time to run; the baseline's if there is one, else virtual
-    #[arg(long, value_enum)]
-    pub(super) time: Option<InTime>,
-    /// Repeat each policy so often; as often as in the baseline if there is one, else as the scenario says
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) repetitions: Option<u32>,
-    /// In real time, compare this figure, within this share of the baseline's median; may be given more than once
-    #[arg(long = "metric", value_name = "NAME[=TOLERANCE]")]
-    pub(super) metrics: Vec<String>,
-    /// Judge Criterion's results in this folder, such as target/criterion
+    pub(super) profile: Option<PathBuf>,
+    /// Compare only this policy; may be given more than once
+    #[arg(long = "policy", value_name = "NAME")]
+    pub(super) policies: Vec<String>,
+    /// Use this seed instead of the scenario's
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Write the report here instead of reports/<scenario>-fidelity
     #[arg(long, value_name = "DIR")]
-    pub(super) criterion: Option<PathBuf>,
-    /// Against those that `cargo bench -- --save-baseline NAME` saved; `base` are those of the run before
-    #[arg(long, value_name = "NAME", default_value = "base", requires = "criterion")]
-    pub(super) criterion_baseline: String,
-    /// How much a bench's median may differ, as a share
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "criterion")]
-    pub(super) criterion_tolerance: f64,
-    /// text, json, markdown, junit, bmf, benchmark-action or github; on stdout, or into a file; may be given more than once
-    #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "text")]
-    pub(super) formats: Vec<String>,
-    /// Exit with 4 if something is inconclusive
-    #[arg(long)]
-    pub(super) strict: bool,
-    /// Use this database instead of a throwaway one, where one is needed
-    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    pub(super) database_url: Option<String>,
-    /// Print no progress
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct Baseline {
-    #[command(subcommand)]
-    pub(super) command: BaselineCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum BaselineCommand {
-    /// Run a scenario and keep its figures, or keep those of a report
-    Save(BaselineSave),
-    /// List the baselines in a folder
-    List {
-        /// The folder
-        #[arg(default_value = "baselines", value_name = "DIR")]
-        dir: PathBuf,
-    },
-    /// Show what a baseline holds
-    Show {
-        /// The file
-        file: PathBuf,
-    },
-    /// Remove baselines; nothing else is removed
-    Rm {
-        /// The files
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct BaselineSave {
-    /// The scenario file, or the folder of a report
-    #[arg(value_name = "SCENARIO|REPORT")]
-    pub(super) source: PathBuf,
-    /// Write it here instead of baselines/<scenario>.json
-    #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
-    /// Replace a baseline that is there
-    #[arg(long)]
-    pub(super) update: bool,
-    /// In which time to run
-    #[arg(long, value_enum, default_value_t = InTime::Virtual)]
-    pub(super) time: InTime,
-    /// Repeat each policy so often; 3 in virtual time and 10 in real time if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) repetitions: Option<u32>,
-    /// Use this database instead of a throwaway one
-    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    pub(super) database_url: Option<String>,
-    /// Print no progress
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(super) struct CompareRuns {
-    /// A report's folder or its summary.json, or a baseline
-    pub(super) a: PathBuf,
-    /// Another
-    pub(super) b: PathBuf,
-    /// Print JSON
+    /// Print the result as JSON on stdout
     #[arg(long)]
     pub(super) json: bool,
-    /// Draw both over each other into this file (needs the reports' timeseries.csv)
-    #[arg(long, value_name = "FILE")]
-    pub(super) png: Option<PathBuf>,
-    /// Only these figures; may be given more than once
-    #[arg(long = "metric", value_name = "NAME")]
-    pub(super) metrics: Vec<String>,
+    /// Print nothing but errors (and JSON, if asked for)
+    #[arg(long, short)]
+    pub(super) quiet: bool,
 }
 
 /// When a timeline starts.

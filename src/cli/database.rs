@@ -8,9 +8,8 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::Exit;
 use super::exit::Code;
-use super::progress::Progress;
 use crate::real::machine;
-use crate::real::pg::throwaway::{Options, Throwaway};
+use crate::real::pg::throwaway::{Options, Restarter, Throwaway};
 use crate::real::pg::{self, leftovers};
 
 /// A database to work in, until it is given back.
@@ -23,24 +22,24 @@ pub(super) struct Lent {
 
 impl Lent {
     /// The database of the URL, or a fresh throwaway server.
-    pub(super) async fn borrow(url: Option<&str>, durable: bool, progress: &Progress) -> anyhow::Result<Lent> {
+    pub(super) async fn borrow(url: Option<&str>, durable: bool, tell: &dyn Fn(&str)) -> anyhow::Result<Lent> {
         let name = run_name();
-        let Some(url) = url else { return Lent::throw_away(durable, name, progress).await };
+        let Some(url) = url else { return Lent::throw_away(durable, name, tell).await };
         let options = pg::parse_url(url).context(Code(Exit::Usage))?;
         let mut connection = pg::connect(&options).await.context(Code(Exit::Environment))?;
         let origin = format!("{}/{}", options.get_host(), options.get_database().unwrap_or("(default)"));
-        progress.say(&format!("database: {origin}, in schemas named {name}_…"));
+        tell(&format!("database: {origin}, in schemas named {name}_…"));
         for left in leftovers(&mut connection).await.context(Code(Exit::Environment))? {
-            progress.say(&format!(
+            tell(&format!(
                 "note: schema {left} is there from an earlier run, or one under way; if you do not need it: DROP SCHEMA {left} CASCADE"
             ));
         }
         Ok(Lent { options, server: None, name, origin })
     }
 
-    async fn throw_away(durable: bool, name: String, progress: &Progress) -> anyhow::Result<Lent> {
+    async fn throw_away(durable: bool, name: String, tell: &dyn Fn(&str)) -> anyhow::Result<Lent> {
         let server = Throwaway::start(Options { durable, ..Options::default() }).await.context(Code(Exit::Environment))?;
-        progress.say(&super::postgres::figures(server.startup()));
+        tell(&super::postgres::figures(server.startup()));
         let origin = super::postgres::figures(server.startup());
         Ok(Lent { options: server.connect_options(), server: Some(server), name, origin })
     }
@@ -48,6 +47,16 @@ impl Lent {
     /// Whether the server is simq's own.
     pub(super) fn is_own(&self) -> bool {
         self.server.is_some()
+    }
+
+    /// What the names of this run's schemas begin with.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What restarts the server, if it is simq's own.
+    pub(super) fn restarter(&self) -> Option<Restarter> {
+        self.server.as_ref().map(Throwaway::restarter)
     }
 
     /// The schema for a policy's repetition.

@@ -3,9 +3,11 @@
 mod args;
 mod asserted;
 mod baseline;
+mod calibrate;
 mod compare;
 mod database;
 mod exit;
+mod fidelity;
 mod gate;
 mod mock;
 mod policies;
@@ -34,6 +36,8 @@ pub fn main() -> ExitCode {
         args::Command::Gate(args) => gate::main(args),
         args::Command::Baseline(args) => baseline::main(args),
         args::Command::Compare(args) => compare::main(&args),
+        args::Command::Calibrate(args) => calibrate::main(&args),
+        args::Command::Fidelity(args) => fidelity::main(&args),
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),

@@ -71,8 +71,9 @@ pub(super) async fn compare(scenario: Scenario, args: &args::Run) -> anyhow::Res
     let url = args.database_url.as_deref().filter(|url| !url.is_empty());
     let mut comparison =
         Comparison { scenario, runs: vec![], conditions: Conditions::default(), warnings: vec![], partial: false };
+    let tell = |line: &str| progress.say(line);
     let lent = tokio::select! {
-        lent = Lent::borrow(url, comparison.scenario.database.durable, &progress) => lent?,
+        lent = Lent::borrow(url, comparison.scenario.database.durable, &tell) => lent?,
         Ok(_) = stop.wait_for(|stop| *stop) => return Ok(comparison),
     };
     comparison.conditions = Conditions(lent.facts().await?);
@@ -125,6 +126,7 @@ async fn play(
         seed: scenario.seed.repetition(repetition),
         database: &options,
         own_server: hall.lent.is_own(),
+        restarter: hall.lent.restarter(),
         schema: hall.lent.schema(index, repetition),
         note: note(scenario, named, repetition),
         keep: hall.keep,

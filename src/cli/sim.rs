@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 
+use super::calibrate::PROFILE;
 use super::exit::Code;
 use super::run::{AUDIT, Wanted, narrow, width};
 use super::say::say;
 use super::{Exit, args, scenario};
 use crate::metrics::{End, RunRecord};
+use crate::profile::Profile;
 use crate::real::Clock;
 use crate::report::{self, Comparison, Conditions, Run};
 use crate::scenario::Scenario;
-use crate::sim::{self, Outcome, Plan, Profile, replicate};
+use crate::sim::{self, Outcome, Plan, replicate};
 
 pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
     let (scenario, source) = scenario::load(&args.scenario)?;
@@ -38,9 +40,17 @@ pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
 
 /// How fast the real parts are, as the flags have it.
 fn profile(args: &args::Sim) -> anyhow::Result<Profile> {
-    let Some(path) = &args.profile else {
-        return Ok(if args.ideal { Profile::ideal() } else { Profile::built_in() });
-    };
+    let here = Path::new(PROFILE);
+    match &args.profile {
+        Some(path) => read_profile(path),
+        None if args.ideal => Ok(Profile::ideal()),
+        None if here.exists() => read_profile(here),
+        None => Ok(Profile::built_in()),
+    }
+}
+
+/// The profile in this file.
+pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let usage = || Code(Exit::Usage);
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("could not read the profile `{}`", path.display()))
@@ -69,13 +79,13 @@ fn announce_memory(scenario: &Scenario, threads: NonZero<usize>, quiet: bool) {
 }
 
 /// What was played.
-struct Played {
-    comparison: Comparison,
+pub(super) struct Played {
+    pub(super) comparison: Comparison,
     events: u64,
 }
 
 /// Every policy under every seed. The records of the first seed are kept for the charts and tables of it, of the others the figures.
-fn play(scenario: Scenario, profile: &Profile, threads: NonZero<usize>, stop: &AtomicBool) -> anyhow::Result<Played> {
+pub(super) fn play(scenario: Scenario, profile: &Profile, threads: NonZero<usize>, stop: &AtomicBool) -> anyhow::Result<Played> {
     let policies = scenario.policies.len();
     let run = |number: usize| -> Result<Outcome, sim::Error> {
         let (repetition, index) = (number / policies + 1, number % policies);

@@ -21,8 +21,10 @@ pub(super) fn main(args: args::Validate) -> anyhow::Result<Exit> {
 fn summary(scenario: &Scenario) -> String {
     let policies = scenario.policies.len() as u64;
     let runs = policies * u64::from(scenario.repetitions);
+    let blows = scenario.strikes(scenario.seed).len() as u64;
+    let chaos = if blows > 0 { format!("{}, ", counted(blows, "blow of chaos", "blows of chaos")) } else { String::new() };
     format!(
-        "{}, {}, {}, {} of at most {}",
+        "{}, {}, {}, {chaos}{} of at most {}",
         counted(policies, "policy", "policies"),
         counted(scenario.job_count(), "job", "jobs"),
         counted(scenario.downstream.outages.len() as u64, "outage", "outages"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Sample, Service, Tally, UserCall};
+use super::{Blow, Sample, Service, Tally, UserCall};
 use crate::call::Outcome;
 use crate::job::{JobId, State, Why};
 use crate::time::Instant;
@@ -45,6 +45,8 @@ pub enum Fate {
     Discarded(Why),
     /// The lease had been lost: the settlement was refused.
     Lost,
+    /// Its worker was killed: whether its settlement, if there was one, was carried out, nobody was told.
+    Killed,
 }
 
 impl Fate {
@@ -57,6 +59,7 @@ impl Fate {
             Fate::Discarded(Why::Permanent) => "discarded-permanent",
             Fate::Discarded(Why::Exhausted) => "discarded-exhausted",
             Fate::Lost => "lost",
+            Fate::Killed => "killed",
         }
     }
 }
@@ -116,4 +119,6 @@ pub struct RunRecord {
     pub users: Vec<UserCall>,
     /// Looks at the machine, in order of time; none in virtual time.
     pub samples: Vec<Sample>,
+    /// What befell workers, connections and the database, in order of time.
+    pub blows: Vec<Blow>,
 }

@@ -1,58 +1,224 @@
-//! What must hold of every run, whatever the policy: nothing lost, nothing held twice, nothing in limbo.
+//! What must hold of every run, whatever the policy and whatever befell it.
+//!
+//! Three witnesses, none of whom can see what the others wrote: the workers' attempts, the rows that the store was left with, and the calls
+//! that the downstream took. What is checked:
+//!
+//! | check | breach |
+//! |---|---|
+//! | ledger | a job that was put in is missing from the store, is there twice, or was never put in |
+//! | ends | a finished run leaves a job waiting or claimed; a terminal state that no attempt can have brought about, or more than one did |
+//! | leases | one attempt made twice; a job taken from a live lease, or before a lost one can have run out; a job done again after its end |
+//! | calls | the downstream saw a call that no worker made, or more often; a worker had an answer that the downstream never gave; a job is completed without one |
+//! | counts | the retries on a job's row are not those of its attempts; an attempt is missing, and no lease ran out |
+//!
+//! At least once is what a queue with leases can promise, so a call that was made again is no breach where the first one's lease was lost: it is
+//! named by [`repeats`](super::repeats), with its cause. What a check can't know, it does not claim: a settlement whose answer was lost, with
+//! the connection or with the worker, may have been carried out or not.
+//!
+//! The lease check reads two clocks, the run's and the store's; they may drift apart by [`SLACK`].
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::{Attempt, Fate, RunRecord};
-use crate::job::{JobId, State, Why};
+use super::chaos::is_orphan;
+use super::{Attempt, Fate, JobRecord, RunRecord};
+use crate::call::Outcome;
+use crate::job::{JobId, State};
+use crate::time::Instant;
 
-/// Checks a run's record against itself: the attempts that the workers saw, and the rows that the store was left with. Each breach
-/// is one sentence. `complete`: the run was given the time to finish; then no job may be left running.
-pub fn audit(record: &RunRecord, complete: bool) -> Vec<String> {
-    let mut breaches = Vec::new();
+/// By how much the store's clock and the run's may disagree over the length of a lease.
+const SLACK: Duration = Duration::from_millis(100);
+/// More breaches than these say nothing that the first ones did not.
+const MOST: usize = 50;
+
+/// What an audit must know of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The run was given the time to finish: no job may be left waiting or claimed.
+    pub complete: bool,
+    /// How long a claim is exclusive; `None` where an open transaction holds it, which ends with its connection.
+    pub lease: Option<Duration>,
+}
+
+/// Checks a run's record against itself. Each breach is one sentence.
+pub fn audit(record: &RunRecord, terms: Terms) -> Vec<String> {
     let mut by_job: BTreeMap<JobId, Vec<&Attempt>> = BTreeMap::new();
     for attempt in &record.attempts {
         by_job.entry(attempt.job).or_default().push(attempt);
     }
+    let asked = asked(record);
+    let mut breaches = Vec::new();
     for attempts in by_job.values_mut() {
-        attempts.sort_by_key(|attempt| (attempt.claimed, attempt.attempt));
-        breaches.extend(overlap(attempts));
+        attempts.sort_by_key(|attempt| (attempt.attempt, attempt.claimed));
+        breaches.extend(leases(attempts, &asked, terms.lease));
     }
+    let calm = record.blows.is_empty() && record.tally.store_failures == 0 && record.tally.returned + record.tally.reaped == 0;
     for job in &record.jobs {
         let attempts = by_job.get(&job.job).map_or(&[][..], |attempts| attempts);
-        breaches.extend(ending(job.job, job.state, attempts));
-        if complete && job.state == State::Running {
-            breaches.push(format!("job {} is still claimed after the run", job.job));
+        breaches.extend(ending(job, attempts, terms.complete));
+        breaches.extend(counts(job, attempts, calm));
+    }
+    breaches.extend(calls(record));
+    shortened(breaches)
+}
+
+/// Checks that the store holds each job that was put in, once, and nothing else. `stored` in any order; `all_in`: every one of `planned`
+/// has been put in.
+pub fn ledger(planned: &[JobId], stored: &[JobId], all_in: bool) -> Vec<String> {
+    let mut times: BTreeMap<JobId, u32> = planned.iter().map(|job| (*job, 0)).collect();
+    let mut breaches = Vec::new();
+    for job in stored {
+        match times.get_mut(job) {
+            Some(times) => *times += 1,
+            None => breaches.push(format!("the store holds job {job}, which was never put in")),
         }
+    }
+    for (job, times) in times {
+        match times {
+            0 if all_in => breaches.push(format!("job {job} was put in and is missing from the store")),
+            0 | 1 => {}
+            _ => breaches.push(format!("the store holds job {job} {times} times")),
+        }
+    }
+    shortened(breaches)
+}
+
+fn shortened(mut breaches: Vec<String>) -> Vec<String> {
+    if breaches.len() > MOST {
+        let more = breaches.len() - MOST;
+        breaches.truncate(MOST);
+        breaches.push(format!("and {more} more breaches of the audit"));
     }
     breaches
 }
 
-/// Two attempts at one job at the same time, neither of which had lost its lease.
-fn overlap(attempts: &[&Attempt]) -> Option<String> {
-    let held: Vec<&&Attempt> = attempts.iter().filter(|attempt| attempt.fate != Fate::Lost).collect();
-    let pair =
-        held.windows(2).find(|pair| pair[0].settled.is_some_and(|settled| pair[1].claimed < settled) && both_owned(pair))?;
-    Some(format!("job {} was held by workers {} and {} at the same time", pair[0].job, pair[0].worker, pair[1].worker))
+/// When each claim was asked for, by when it was answered: a lease runs from some moment in between.
+fn asked(record: &RunRecord) -> BTreeMap<Instant, Instant> {
+    let mut asked = BTreeMap::new();
+    for window in &record.tally.claim_windows {
+        let from = asked.entry(window.until).or_insert(window.from);
+        *from = (*from).min(window.from);
+    }
+    asked
 }
 
-/// A settlement's answer may reach its worker after the next owner's claim did; the attempt numbers tell the two apart, since only a
-/// settled or expired claim lets the number grow.
-fn both_owned(pair: &[&&Attempt]) -> bool {
-    pair[0].attempt >= pair[1].attempt
+/// One job's attempts, by number: each was made once, under a lease that nobody else held.
+fn leases(attempts: &[&Attempt], asked: &BTreeMap<Instant, Instant>, lease: Option<Duration>) -> Option<String> {
+    attempts.windows(2).find_map(|pair| {
+        let (one, other) = (pair[0], pair[1]);
+        let job = one.job;
+        let asked_for = |attempt: &Attempt| asked.get(&attempt.claimed).copied().unwrap_or(attempt.claimed);
+        let ended = one.settled.filter(|_| matches!(one.fate, Fate::Completed | Fate::Discarded(_)));
+        // A transaction that broke unnoticed: its worker stood still between the claim and the call.
+        let unaware = |end: Instant| lease.is_none() && is_orphan(other) && asked_for(other) < end;
+        if ended.is_some_and(|end| !unaware(end)) {
+            return Some(format!(
+                "job {job} was called for again by worker {} after attempt {} had ended it",
+                other.worker, one.attempt
+            ));
+        }
+        // A transaction that broke was rolled back, and its attempt with it.
+        if one.attempt == other.attempt && (lease.is_some() || !(is_orphan(one) || is_orphan(other))) {
+            let workers = (one.worker, other.worker);
+            return Some(format!("attempt {} of job {job} was made by workers {} and {}", one.attempt, workers.0, workers.1));
+        }
+        // A settlement's answer may come late, and the next claim before it: the numbers tell that it was carried out. One that may have
+        // been sent, and whose answer was lost, tells nothing.
+        let taken = one.fate == Fate::Lost || (is_orphan(one) && one.answered.is_none());
+        let early = lease.is_some_and(|lease| other.claimed + SLACK < asked_for(one) + lease);
+        (taken && early)
+            .then(|| format!("worker {} took job {job} from worker {}, whose lease can't have run out", other.worker, one.worker))
+    })
 }
 
-/// A terminal state that no attempt, or more than one, brought about.
-fn ending(job: JobId, state: State, attempts: &[&Attempt]) -> Option<String> {
-    let completed = attempts.iter().filter(|attempt| attempt.fate == Fate::Completed && attempt.settled.is_some()).count();
-    let discarded =
-        attempts.iter().filter(|a| matches!(a.fate, Fate::Discarded(Why::Permanent | Why::Exhausted)) && a.settled.is_some());
-    match (state, completed, discarded.count()) {
-        (State::Completed, 1, 0) | (State::Discarded, 0, 0 | 1) => None,
-        // An attempt that is counted as lost because the connection broke may have been committed before it did.
-        (State::Completed, 0, 0) if attempts.iter().any(|attempt| attempt.fate == Fate::Lost) => None,
+/// A job's end is one that its attempts can have brought about, and none is left without one.
+fn ending(job: &JobRecord, attempts: &[&Attempt], complete: bool) -> Option<String> {
+    let (number, state) = (job.job, job.state);
+    let confirmed = |attempt: &&&Attempt| attempt.settled.is_some();
+    let completed = attempts.iter().filter(confirmed).filter(|attempt| attempt.fate == Fate::Completed).count();
+    let discarded = attempts.iter().filter(confirmed).filter(|attempt| matches!(attempt.fate, Fate::Discarded(_))).count();
+    // What nobody was told may have been carried out; a completing one needs a good answer first.
+    let unsure = attempts.iter().any(|attempt| is_orphan(attempt) && attempt.outcome == Some(Outcome::Ok));
+    match (state, completed, discarded) {
+        (State::Completed, 1, 0) => None,
+        (State::Completed, 0, 0) if unsure => None,
+        // A job whose last lease ran out is given up by a reaper.
+        (State::Discarded, 0, 0 | 1) => None,
+        (State::Available | State::Running | State::Retryable, 0, 0) if complete => {
+            let left = if state == State::Running { "still claimed".to_owned() } else { format!("still {}", state.name()) };
+            Some(format!("job {number} is {left} after the run"))
+        }
         (State::Available | State::Running | State::Retryable, 0, 0) => None,
         (_, completed, discarded) => {
-            Some(format!("job {job} is {} after {completed} completing and {discarded} discarding attempts", state.name()))
+            Some(format!("job {number} is {} after {completed} completing and {discarded} discarding attempts", state.name()))
         }
     }
+}
+
+/// The retries on the row are those that the attempts made of it.
+fn counts(job: &JobRecord, attempts: &[&Attempt], calm: bool) -> Option<String> {
+    // Its attempts may have left the record with the run's end.
+    job.last_due?;
+    let (number, retries) = (job.job, job.retries);
+    let confirmed = attempts.iter().find(|attempt| {
+        attempt.settled.is_some() && matches!(attempt.fate, Fate::Completed | Fate::Discarded(_)) && job.state.is_terminal()
+    });
+    if let Some(last) = confirmed.filter(|last| last.attempt != retries + 1) {
+        return Some(format!("job {number} ended with attempt {}, and its row says {retries} retries", last.attempt));
+    }
+    let last = attempts.last()?.attempt;
+    if last > retries + 1 {
+        return Some(format!("job {number} had an attempt {last}, and its row says {retries} retries"));
+    }
+    let missing = (1..last).find(|n| attempts.binary_search_by_key(n, |attempt| attempt.attempt).is_err());
+    missing.filter(|_| calm).map(|n| format!("attempt {n} of job {number} was never made, and no lease had run out"))
+}
+
+/// What the workers called is what the downstream saw.
+fn calls(record: &RunRecord) -> Vec<String> {
+    // Without its log, nothing can be said.
+    if record.services.is_empty() {
+        return Vec::new();
+    }
+    let mut sent: BTreeMap<(JobId, u32), (u32, Option<&Attempt>)> = BTreeMap::new();
+    for attempt in &record.attempts {
+        let call = sent.entry((attempt.job, attempt.attempt)).or_default();
+        call.0 += 1;
+        if matches!(attempt.outcome, Some(Outcome::Ok | Outcome::Status { .. })) {
+            call.1 = Some(attempt);
+        }
+    }
+    let is_job = |job: JobId| record.jobs.binary_search_by_key(&job, |record| record.job).is_ok();
+    let mut seen: BTreeMap<(JobId, u32), u32> = BTreeMap::new();
+    let mut good: BTreeMap<JobId, bool> = BTreeMap::new();
+    for service in record.services.iter().filter(|service| is_job(service.job)) {
+        *seen.entry((service.job, service.attempt)).or_default() += 1;
+        *good.entry(service.job).or_default() |= service.outcome == Some(Outcome::Ok);
+    }
+    let mut breaches = Vec::new();
+    for (&(job, attempt), &times) in &seen {
+        match sent.get(&(job, attempt)) {
+            None => breaches.push(format!("the downstream saw attempt {attempt} of job {job}, which no worker made")),
+            Some((made, _)) if times > *made => {
+                breaches.push(format!(
+                    "the downstream saw attempt {attempt} of job {job} {times} times, and it was made {made} times"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    let unseen = |((job, attempt), (_, answered)): (&(JobId, u32), &(u32, Option<&Attempt>))| {
+        let answered = answered.filter(|_| !seen.contains_key(&(*job, *attempt)))?;
+        Some(format!(
+            "worker {} had an answer for attempt {attempt} of job {job}, which the downstream never saw",
+            answered.worker
+        ))
+    };
+    breaches.extend(sent.iter().filter_map(unseen));
+    let undone = record.jobs.iter().filter(|job| job.state == State::Completed && good.get(&job.job) != Some(&true));
+    breaches.extend(undone.map(|job| format!("job {} is completed, and the downstream never answered it well", job.job)));
+    breaches
 }

@@ -156,7 +156,12 @@ pub const METRICS: &[Metric] = &[
     statements("claims", "claim statements sent", |s| Some(s.claims)),
     statements("empty_claims", "claims that found nothing", |s| Some(s.empty_claims)),
     statements("transactions", "transactions committed or rolled back for the workers", |s| Some(s.transactions)),
-    calls("lost_leases", Better::Lower, "attempts whose lease had been lost", |s| Some(s.lost_leases)),
+    calls("lost_leases", Better::Lower, "claims whose lease ran out", |s| Some(s.lost_leases)),
+    calls("repeated_calls", Better::Lower, "calls made again, since the store never heard how they ended", |s| {
+        Some(s.repeated_calls)
+    }),
+    statements("store_failures", "operations of the store that failed", |s| Some(s.store_failures)),
+    seconds("longest_stall_s", "the longest time without a settlement that followed a blow of chaos", |s| s.longest_stall),
     share("wasted_work", "the downstream's work whose callers had given up when it was done", |s| s.wasted_work),
     share("wasted_work_after", "the same after the last outage, while more than half of the calls failed", |s| {
         s.aftermath?.wasted_work

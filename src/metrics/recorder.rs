@@ -9,7 +9,6 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::{Attempt, Fate};
-use crate::job::JobId;
 use crate::journal::{Entry, Sink, What};
 use crate::queue::{Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, Window};
@@ -57,6 +56,8 @@ pub struct Tally {
     pub lost: u64,
     /// Times that the store did not answer.
     pub store_failures: u64,
+    /// When that was, worker by worker.
+    pub failed_at: Vec<Instant>,
     /// When claims were under way.
     pub claim_windows: Vec<Window>,
     /// Claim asked for to claim answered, in microseconds.
@@ -84,6 +85,7 @@ impl Default for Tally {
             returned: 0,
             lost: 0,
             store_failures: 0,
+            failed_at: Vec::new(),
             claim_windows: Vec::new(),
             claim_latency: histogram(),
             settle_latency: histogram(),
@@ -107,6 +109,7 @@ impl Tally {
         self.returned += other.returned;
         self.lost += other.lost;
         self.store_failures += other.store_failures;
+        self.failed_at.extend_from_slice(&other.failed_at);
         self.claim_windows.extend_from_slice(&other.claim_windows);
         self.claim_latency.add(&other.claim_latency).expect("histograms grow as they must");
         self.settle_latency.add(&other.settle_latency).expect("histograms grow as they must");
@@ -123,6 +126,12 @@ impl Recorder {
     /// The counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// The worker was killed, and with it whatever it had under way. Says which claims those were.
+    pub fn die(&mut self) -> Vec<Token> {
+        self.open.values_mut().for_each(|open| open.attempt.fate = Fate::Killed);
+        self.open.keys().copied().collect()
     }
 
     /// All recorders of a run as one: its attempts in the order in which they were sent, and its counts.
@@ -225,6 +234,7 @@ impl Sink for Recorder {
             }
             Event::Failed(Operation::Claim | Operation::Settle { .. } | Operation::Extend | Operation::Reap) => {
                 self.tally.store_failures += 1;
+                self.tally.failed_at.push(entry.at);
             }
             Event::Started | Event::Woke | Event::Notified | Event::Extended { .. } | Event::Drain => {}
         }
@@ -237,10 +247,4 @@ impl Sink for Recorder {
             }
         }
     }
-}
-
-/// The last confirmed settlement of each job that ended it.
-pub fn finishes(attempts: &[Attempt]) -> BTreeMap<JobId, Instant> {
-    let ending = |attempt: &&Attempt| matches!(attempt.fate, Fate::Completed | Fate::Discarded(_));
-    attempts.iter().filter(ending).filter_map(|attempt| Some((attempt.job, attempt.settled?))).collect()
 }

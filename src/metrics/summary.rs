@@ -11,10 +11,12 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::aftermath::wasted_share;
+use super::chaos::{longest_stall, repeats};
 use super::limit::limit;
 use super::{Aftermath, Attempt, JobRecord, Limit, Peak, RunRecord, UserFigures, busiest_window, histogram, record};
 use crate::call::Outcome;
 use crate::job::{JobId, State, Why};
+use crate::scenario::Scenario;
 use crate::time::{Instant, Window};
 
 /// What a fold must be told of the scenario.
@@ -32,6 +34,21 @@ pub struct Lens {
     pub client_timeout: Duration,
     /// Calls that the downstream can complete in a second when all is well.
     pub capacity: f64,
+}
+
+impl Lens {
+    /// That of this scenario.
+    pub fn of(scenario: &Scenario) -> Lens {
+        let workers = &scenario.workers;
+        Lens {
+            stampede_window: scenario.stampede_window,
+            outages: scenario.spells().iter().map(|outage| outage.window).collect(),
+            workers: u64::from(workers.count),
+            slots: u64::from(workers.count) * u64::from(workers.slots),
+            client_timeout: scenario.downstream.client_timeout,
+            capacity: scenario.downstream.capacity(),
+        }
+    }
 }
 
 /// How many jobs came to what end. `completed + permanent + exhausted + unfinished = jobs`.
@@ -132,6 +149,12 @@ pub struct Summary {
     pub transactions: u64,
     /// Attempts whose lease had been lost.
     pub lost_leases: u64,
+    /// Calls that had to be made again, since the store never heard how they ended.
+    pub repeated_calls: u64,
+    /// Operations of the store that failed.
+    pub store_failures: u64,
+    /// The longest time without a settlement that followed a blow of chaos; `None` without one.
+    pub longest_stall: Option<Duration>,
     /// Calls that reached the downstream, as it counted them; a refused or timed-out connection does not.
     pub arrivals_at_downstream: u64,
     /// The share of the downstream's work whose callers had given up when it was done; `None` if nothing is known of it.
@@ -187,7 +210,11 @@ impl Summary {
             claims: record.tally.claims,
             empty_claims: record.tally.empty_claims,
             transactions: record.transactions,
-            lost_leases: record.tally.lost + record.tally.returned + record.tally.reaped,
+            // A lease that ran out is taken away by a reaper and, where its worker lives, settled in vain: one and the same.
+            lost_leases: record.tally.lost.max(record.tally.returned + record.tally.reaped),
+            repeated_calls: repeats(record).len() as u64,
+            store_failures: record.tally.store_failures,
+            longest_stall: longest_stall(record),
             arrivals_at_downstream: record.arrivals_at_downstream,
             wasted_work: wasted_share(record, None),
             aftermath: Aftermath::of(record, lens),

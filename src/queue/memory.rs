@@ -3,7 +3,7 @@
 //! It is told the time. It looks at every job on every claim, so it is slow, and obviously right; the store in
 //! Postgres is tested against it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,8 +72,8 @@ pub struct Store {
     tokens: i64,
     /// New jobs and retries are one queue, as in the article's table.
     by_age: bool,
-    /// Each worker's last settlement, and what came of it.
-    answers: BTreeMap<u32, (u64, Settled)>,
+    /// Claims whose lease ran out before they were settled.
+    expired: BTreeSet<Token>,
 }
 
 impl Store {
@@ -138,23 +138,19 @@ impl Store {
         Claim { job: id, token, kind: row.kind.clone(), payload: row.payload.clone(), memory, lag: now.since(row.due) }
     }
 
-    /// Settles claims, as settlement number `number` of this worker. What is not held under its token any more is lost and changes
-    /// nothing. A settlement that is sent again is answered as it was the first time, and changes nothing.
-    pub fn settle(&mut self, now: Instant, worker: u32, number: u64, settlements: &[Settlement]) -> Settled {
-        if let Some((_, answer)) = self.answers.get(&worker).filter(|(last, _)| *last >= number) {
-            return answer.clone();
-        }
+    /// Settles claims. One that is not held any more is not touched: it is lost if its lease ran out, and was settled before if not, so that a
+    /// settlement can be sent again.
+    pub fn settle(&mut self, now: Instant, settlements: &[Settlement]) -> Settled {
         let mut answer = Settled::default();
         for settlement in settlements {
-            match self.held(settlement.job, settlement.token) {
-                None => answer.lost.push(settlement.token),
-                Some(row) => {
-                    settle_row(row, now, &settlement.how);
-                    answer.settled.push(settlement.token);
-                }
+            if let Some(row) = self.held(settlement.job, settlement.token) {
+                settle_row(row, now, &settlement.how);
+            }
+            match self.expired.contains(&settlement.token) {
+                true => answer.lost.push(settlement.token),
+                false => answer.settled.push(settlement.token),
             }
         }
-        self.answers.insert(worker, (number, answer.clone()));
         answer
     }
 
@@ -178,7 +174,7 @@ impl Store {
     pub fn reap(&mut self, now: Instant) -> (u64, u64) {
         let (mut returned, mut discarded) = (0, 0);
         for row in self.rows.values_mut().filter(|row| row.state == State::Running && row.lease_until <= now) {
-            row.token = None;
+            self.expired.extend(row.token.take());
             if row.retries < row.max_retries {
                 row.retries += 1;
                 (row.state, row.due, row.last_delay) = (State::Retryable, now, Some(Duration::ZERO));
@@ -236,7 +232,7 @@ mod tests {
         assert_eq!(order, [3, 1, 2, 4]);
         let mut store = self::store(&[(1, 0, 0), (2, 0, 0), (3, 0, 0)]);
         let claims = store.claim(at(0), 3, LEASE).claims;
-        store.settle(at(0), 0, 1, &[retry(&claims[0], 30), retry(&claims[1], 10), retry(&claims[2], 20)]);
+        store.settle(at(0), &[retry(&claims[0], 30), retry(&claims[1], 10), retry(&claims[2], 20)]);
         let longest: Vec<u64> = store.claim(at(50), 2, LEASE).claims.iter().map(|claim| claim.job.0).collect();
         assert_eq!(longest, [2, 3]);
     }
@@ -245,7 +241,7 @@ mod tests {
     fn a_retry_is_not_claimed_before_it_is_due_and_says_when_it_will_be() {
         let mut store = store(&[(1, 0, 0)]);
         let claim = store.claim(at(0), 1, LEASE).claims.remove(0);
-        store.settle(at(10), 0, 1, &[retry(&claim, 50)]);
+        store.settle(at(10), &[retry(&claim, 50)]);
         let early = store.claim(at(59), 1, LEASE);
         assert_eq!((early.claims.len(), early.next_due), (0, Some(Duration::from_millis(1))));
         let again = store.claim(at(61), 1, LEASE).claims.remove(0);
@@ -257,7 +253,7 @@ mod tests {
     fn a_job_that_is_due_and_not_taken_waits_for_a_worker_and_not_for_its_time() {
         let mut store = store(&[(1, 0, 0), (2, 0, 0)]);
         let claims = store.claim(at(0), 2, LEASE).claims;
-        store.settle(at(0), 0, 1, &[retry(&claims[0], 10), retry(&claims[1], 20)]);
+        store.settle(at(0), &[retry(&claims[0], 10), retry(&claims[1], 20)]);
         let claimed = store.claim(at(30), 1, LEASE);
         assert_eq!((claimed.claims.len(), claimed.next_due), (1, None));
         assert_eq!(store.rows()[&JobId(2)].state_at(at(30)), State::Available);
@@ -272,17 +268,17 @@ mod tests {
         let new = store.claim(at(101), 1, LEASE).claims.remove(0);
         assert_eq!(new.memory.attempt(), 2, "the lost attempt counts");
         let done = |claim: &Claim| Settlement { job: claim.job, token: claim.token, how: How::Complete };
-        assert_eq!(store.settle(at(102), 0, 1, &[done(&old)]).lost, [old.token]);
+        assert_eq!(store.settle(at(102), &[done(&old)]).lost, [old.token]);
         assert_eq!(store.rows()[&JobId(1)].state, State::Running);
-        assert_eq!(store.settle(at(103), 0, 2, &[done(&new)]).settled, [new.token]);
+        assert_eq!(store.settle(at(103), &[done(&new)]).settled, [new.token]);
     }
 
     #[test]
     fn settling_twice_is_settling_once() {
         let mut store = store(&[(1, 0, 0)]);
         let claim = store.claim(at(0), 1, LEASE).claims.remove(0);
-        let first = store.settle(at(1), 0, 1, &[retry(&claim, 50)]);
-        assert_eq!(store.settle(at(30), 0, 1, &[retry(&claim, 50)]), first);
+        let first = store.settle(at(1), &[retry(&claim, 50)]);
+        assert_eq!(store.settle(at(30), &[retry(&claim, 50)]), first);
         assert_eq!(store.rows()[&JobId(1)].due, at(51));
     }
 

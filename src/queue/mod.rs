@@ -15,9 +15,9 @@
 //! * a claim takes jobs that are due, by priority (higher first), then age, which is the number: numbers are given out in order of arrival. How far a
 //!   store may bend this is bounded, and said where it does;
 //! * a claimed job belongs to nobody else until its lease expires, by the store's clock;
-//! * a claim is named by a [`Token`] that no other claim has; only its holder can settle, and a settle whose token was
-//!   superseded changes nothing and is reported as lost;
-//! * a settlement has a number of its worker's; one that is sent again under its number is carried out once, and answered alike;
+//! * a claim is named by a [`Token`] that no other claim has; only its holder can settle, and a settle whose lease
+//!   expired changes nothing and is reported as lost;
+//! * a settlement that is sent again is carried out once, and answered alike: a claim is lost only if its lease expired before it was settled;
 //! * a claim that expires has spent one retry, so that a job that kills its worker ends too.
 //!
 //! Only durations cross this border. The store adds them to its own clock, so that nobody else's clock can matter.
@@ -102,7 +102,7 @@ pub enum ClaimMode {
 pub struct Settled {
     /// These claims are settled, now or by an earlier attempt to settle them.
     pub settled: Vec<Token>,
-    /// These had been taken over by a newer claim: nothing was changed.
+    /// The leases of these had expired before they were settled: nothing was changed.
     pub lost: Vec<Token>,
 }
 

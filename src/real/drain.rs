@@ -61,7 +61,7 @@ pub async fn drain(schema: &Schema, crew: Crew, jobs: u64) -> Result<Drained, Er
     let mut others = JoinSet::new();
     others.spawn(async move { timekeeper.bell.keep_time(clock).await });
     if matches!(crew.workers.wait, Wait::Listen { .. }) {
-        others.spawn(pass_on(listen(schema).await?, shared.clone()));
+        others.spawn(pass_on(listen(schema).await?, schema.clone(), shared.clone()));
     }
     let began = clock.now();
     let mut workers = JoinSet::new();

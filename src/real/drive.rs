@@ -3,8 +3,10 @@
 //! It is a loop and a `match`. Whatever comes first becomes the worker's next event; each of its commands becomes a future
 //! whose result is an event again. It decides nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -12,6 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Notify, watch};
 
 use super::bell::Bell;
+use super::chaos::{Order, Reins};
 use super::clock::Clock;
 use super::handler::Handler;
 use super::pg::Store;
@@ -71,42 +74,131 @@ pub(super) enum Phase {
     Cut,
 }
 
+/// What was recorded of a worker's life.
+pub(super) type Life = (Recorder, Option<Tape>);
+
+/// How a worker's life ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It had nothing more to do, or was cut.
+    Done,
+    /// It was killed; its place is filled again at this time, if ever.
+    Killed { back: Option<Instant> },
+    /// It ended in order, to be followed by one with another clock.
+    Followed,
+}
+
 /// Lives a worker's life; returns what was recorded of it.
-pub(super) async fn drive(
+pub(super) async fn drive(worker: Worker, shared: Arc<Shared>, phase: watch::Receiver<Phase>, tape: bool) -> Life {
+    drive_on(worker, shared, phase, tape, &mut Reins::none()).await.0
+}
+
+/// The same under chaos: the reins say what befalls it.
+pub(super) async fn drive_on(
     mut worker: Worker,
     shared: Arc<Shared>,
     mut phase: watch::Receiver<Phase>,
     tape: bool,
-) -> (Recorder, Option<Tape>) {
+    reins: &mut Reins,
+) -> (Life, Ended) {
     let mut sink = (Recorder::default(), tape.then(Tape::default));
     let mut pending: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
+    // Answers that are there already, and what came in while the worker stood still.
+    let mut kept: VecDeque<Event> = VecDeque::new();
     let mut commands = Vec::new();
     let mut event = Event::Started;
     loop {
         let before = Published::of(sink.0.tally());
-        journal::step(&mut worker, shared.clock.now(), event, &mut sink, &mut commands);
+        let now = shared.clock.now();
+        let mut watching = reins.time.watching(now, &mut sink);
+        journal::step(&mut worker, reins.time.at(now), event, &mut watching, &mut commands);
         shared.publish(before, sink.0.tally());
         for command in commands.drain(..) {
             match command {
                 Command::Remind { after } => after.iter().for_each(|after| shared.bell.remind(shared.clock.now(), *after)),
+                Command::Call(request) => match shared.handler.at_once(&request) {
+                    Some(outcome) => kept.push_back(Event::Replied { token: request.token, outcome }),
+                    None => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), Command::Call(request)))),
+                },
                 command => pending.push(Box::pin(carry_out(shared.clone(), worker.id(), command))),
             }
         }
         if worker.is_idle() {
-            return sink;
+            return (sink, if reins.is_followed() { Ended::Followed } else { Ended::Done });
         }
+        if let Some(first) = kept.pop_front() {
+            event = first;
+            continue;
+        }
+        let wake_at = reins.time.true_at(worker.wake_at().unwrap_or(Instant::FAR));
         // In this order: what has happened comes before what is due, so that replies of one instant are settled together.
         event = tokio::select! {
             biased;
             phase = next_phase(&mut phase) => match phase {
-                Phase::Cut => return sink,
+                Phase::Cut => return (sink, Ended::Done),
                 Phase::Run | Phase::Drain => Event::Drain,
+            },
+            order = reins.order(worker.id()) => match order {
+                Order::Die { back } => return (die(sink, &shared), Ended::Killed { back }),
+                Order::Pause { until } => match stand_still(until, &shared, &mut phase, &mut pending, &mut kept, reins, worker.id()).await {
+                    Stood::On => Event::Woke,
+                    Stood::Cut => return (sink, Ended::Done),
+                    Stood::Dead { back } => return (die(sink, &shared), Ended::Killed { back }),
+                },
+                Order::Follow => Event::Drain,
             },
             Some(event) = pending.next() => event,
             () = shared.bell.heard(), if worker.has_room() => Event::Notified,
-            () = shared.clock.sleep_until(worker.wake_at().unwrap_or(Instant::FAR)) => Event::Woke,
+            () = shared.clock.sleep_until(wake_at) => Event::Woke,
         };
     }
+}
+
+/// How standing still came to an end.
+enum Stood {
+    On,
+    Cut,
+    Dead { back: Option<Instant> },
+}
+
+/// Stands still until then, or until the run is over. What it has asked for goes on, as a stopped process's requests do; the answers wait.
+async fn stand_still(
+    until: Instant,
+    shared: &Shared,
+    phase: &mut watch::Receiver<Phase>,
+    pending: &mut FuturesUnordered<BoxFuture<'static, Event>>,
+    kept: &mut VecDeque<Event>,
+    reins: &mut Reins,
+    worker: u32,
+) -> Stood {
+    loop {
+        tokio::select! {
+            biased;
+            phase = next_phase(phase) => {
+                if phase == Phase::Cut {
+                    return Stood::Cut;
+                }
+                kept.push_back(Event::Drain);
+                return Stood::On;
+            }
+            order = reins.order(worker) => match order {
+                Order::Die { back } => return Stood::Dead { back },
+                // It stands still already; and a clock that it can't read can't be wrong.
+                Order::Pause { .. } | Order::Follow => {}
+            },
+            Some(event) = pending.next() => kept.push_back(event),
+            () = shared.clock.sleep_until(until) => return Stood::On,
+        }
+    }
+}
+
+/// What was under way is dropped where it is: connections break off, and the database may have done what it was asked, or not.
+fn die(mut sink: Life, shared: &Shared) -> Life {
+    let held = sink.0.die();
+    shared.store.abandon(&held);
+    // It may have been told of work that nobody else knows of.
+    shared.bell.remind(shared.clock.now(), Duration::ZERO);
+    sink
 }
 
 async fn next_phase(phase: &mut watch::Receiver<Phase>) -> Phase {
@@ -128,7 +220,7 @@ async fn carry_out(shared: Arc<Shared>, worker: u32, command: Command) -> Event 
             let outcome = shared.handler.handle(worker, &request).await;
             Event::Replied { token: request.token, outcome }
         }
-        Command::Settle { number, settlements } => match store.settle(worker, number, &settlements).await {
+        Command::Settle { number, settlements } => match store.settle(&settlements).await {
             Ok(settled) => Event::Settled(settled),
             Err(_) => Event::Failed(Operation::Settle { number, settlements }),
         },

@@ -14,6 +14,14 @@ pub enum Handler {
 }
 
 impl Handler {
+    /// Does it, if that takes no waiting.
+    pub(super) fn at_once(&self, request: &Request) -> Option<Outcome> {
+        match self {
+            Handler::Http(_) => None,
+            Handler::Inline(run) => Some(run(request)),
+        }
+    }
+
     /// Does it, within the request's time-out.
     pub(super) async fn handle(&self, worker: u32, request: &Request) -> Outcome {
         match self {

@@ -7,14 +7,12 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
 use super::clock::Clock;
-use super::pg::{Batch, Schema, announce, insert};
+use super::pg::{Batch, Schema, announce, enlist, insert};
 use crate::metrics::{histogram, record};
 use crate::queue::ClaimMode;
 use crate::time::Instant;
 use crate::workload::{Group, Job};
 
-/// No worker has this number.
-const PRODUCER: i32 = -1;
 /// Most jobs in one INSERT.
 const BATCH: usize = 1000;
 
@@ -45,7 +43,7 @@ impl Load {
     /// If the database could not be reached again.
     pub async fn run(self, schema: Schema, clock: Clock) -> Result<Histogram<u64>, sqlx::Error> {
         let mut lateness = histogram();
-        let mut connection = None;
+        let (mut connection, mut producer) = (None, None);
         let mut rest = &self.jobs[..];
         let mut failures = 0;
         let mut number = 1;
@@ -57,7 +55,7 @@ impl Load {
                 sending = due(rest, clock.now()).len();
             }
             let due = &rest[..sending];
-            match self.insert(&mut connection, &schema, number, due).await {
+            match self.insert(&mut connection, &mut producer, &schema, number, due).await {
                 Ok(()) => failures = 0,
                 Err(error) if failures == TRIES => return Err(error),
                 Err(_) => {
@@ -80,6 +78,7 @@ impl Load {
     async fn insert(
         &self,
         connection: &mut Option<PgConnection>,
+        producer: &mut Option<i64>,
         schema: &Schema,
         number: u64,
         jobs: &[Job],
@@ -88,7 +87,11 @@ impl Load {
             Some(open) => open,
             None => connection.insert(PgConnection::connect_with(schema.options()).await?),
         };
-        let batch = Batch { producer: PRODUCER, number, jobs, groups: &self.groups, max_retries: self.max_retries };
+        let producer = match producer {
+            Some(producer) => *producer,
+            None => *producer.insert(enlist(open).await?),
+        };
+        let batch = Batch { producer, number, jobs, groups: &self.groups, max_retries: self.max_retries };
         insert(open, batch, self.mode).await?;
         if self.notify {
             announce(open, schema.name()).await?;

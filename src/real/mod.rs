@@ -13,6 +13,8 @@
 pub mod pg;
 
 mod bell;
+pub mod calibrate;
+mod chaos;
 mod clock;
 mod drain;
 mod drive;
@@ -60,6 +62,11 @@ pub enum Error {
     /// The downstream service could not be started.
     #[error("the downstream could not be started on 127.0.0.1: {0}")]
     Mock(#[source] std::io::Error),
+    /// The scenario restarts a server that is not simq's own.
+    #[error(
+        "the scenario restarts the database, and this one is not simq's own: run it without --database-url, or take `restart-database` out of its [[chaos]]"
+    )]
+    NotOurs,
     /// A task panicked.
     #[error("a task of the run died: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -78,6 +85,8 @@ pub struct Plan<'a> {
     pub database: &'a PgConnectOptions,
     /// The server is simq's own: it may be told to write a checkpoint first, so that none falls into the run.
     pub own_server: bool,
+    /// Restarts the server, if it is simq's own.
+    pub restarter: Option<pg::throwaway::Restarter>,
     /// The name of the schema to work in.
     pub schema: String,
     /// The schema's comment.

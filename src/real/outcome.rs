@@ -7,12 +7,8 @@ use hdrhistogram::Histogram;
 
 use super::Plan;
 use super::mock::Conduct;
-use super::pg::JobRow;
-use crate::job::State;
 use crate::journal::Tape;
-use crate::metrics::{
-    End, JobRecord, Lens, Limit, Recorder, RunRecord, Sample, Summary, UserCall, audit, finishes, timer_late_p99,
-};
+use crate::metrics::{Blow, End, Limit, Recorder, Row, RunRecord, Sample, Stock, Summary, Taken, UserCall, timer_late_p99};
 use crate::time::Instant;
 use crate::workload::Job;
 
@@ -38,7 +34,7 @@ pub(super) struct Found {
     pub(super) end: End,
     pub(super) ended: Instant,
     pub(super) jobs: Vec<Job>,
-    pub(super) rows: Vec<JobRow>,
+    pub(super) rows: Vec<Row>,
     pub(super) crew: Vec<(Recorder, Option<Tape>)>,
     pub(super) loaded: Option<Histogram<u64>>,
     pub(super) conduct: Conduct,
@@ -46,6 +42,7 @@ pub(super) struct Found {
     pub(super) starved: u64,
     pub(super) transactions: u64,
     pub(super) samples: Vec<Sample>,
+    pub(super) blows: Vec<Blow>,
 }
 
 /// Beyond these the harness says so: timers and answers at the 99th percentile, and arrivals.
@@ -55,35 +52,22 @@ const LATE_ARRIVAL: Duration = Duration::from_millis(50);
 impl Outcome {
     pub(super) fn of(plan: &Plan<'_>, found: Found) -> Outcome {
         let warnings = warnings(&found);
-        let mut breaches = Vec::new();
-        if found.loaded.is_some() && found.rows.len() != found.jobs.len() {
-            breaches.push(format!("{} jobs were put in and the store holds {}", found.jobs.len(), found.rows.len()));
-        }
         let (recorders, tapes): (Vec<Recorder>, Vec<Option<Tape>>) = found.crew.into_iter().unzip();
-        let (attempts, tally) = Recorder::merge(recorders);
-        let mut jobs = job_records(&found.jobs, &found.rows, &finishes(&attempts));
-        if found.end == End::Stopped {
-            // What had not arrived was neither done nor lost.
-            jobs.retain(|job| job.last_due.is_some());
-        }
-        let last_settled = attempts.iter().filter_map(|attempt| attempt.settled).max();
-        let ended = match found.end {
-            End::Finished => last_settled.unwrap_or(found.ended),
-            End::Horizon | End::Stopped => found.ended,
-        };
-        let record = RunRecord {
-            attempts,
-            jobs,
-            ended,
-            tally,
+        let stock = Stock {
+            end: found.end,
+            ended: found.ended,
+            jobs: found.jobs,
+            all_in: found.loaded.is_some(),
+            rows: found.rows,
+            recorders,
             transactions: found.transactions,
-            arrivals_at_downstream: found.conduct.arrivals,
+            arrivals: found.conduct.arrivals,
             services: found.conduct.services,
             users: found.users,
             samples: found.samples,
+            blows: found.blows,
         };
-        breaches.extend(audit(&record, found.end == End::Finished));
-        let mut summary = Summary::of(&record, &lens(plan));
+        let Taken { record, mut summary, breaches } = stock.take(plan.scenario);
         if found.starved > 0 {
             summary.limit = Limit::Harness;
             summary.limit_evidence =
@@ -91,42 +75,6 @@ impl Outcome {
         }
         Outcome { end: found.end, summary, record, breaches, warnings, tapes: tapes.into_iter().flatten().collect() }
     }
-}
-
-fn lens(plan: &Plan<'_>) -> Lens {
-    let workers = &plan.scenario.workers;
-    Lens {
-        stampede_window: plan.scenario.stampede_window,
-        outages: plan.scenario.spells().iter().map(|outage| outage.window).collect(),
-        workers: u64::from(workers.count),
-        slots: u64::from(workers.count) * u64::from(workers.slots),
-        client_timeout: plan.scenario.downstream.client_timeout,
-        capacity: plan.scenario.downstream.capacity(),
-    }
-}
-
-fn job_records(
-    jobs: &[Job],
-    rows: &[JobRow],
-    finishes: &std::collections::BTreeMap<crate::job::JobId, Instant>,
-) -> Vec<JobRecord> {
-    let mut rows = rows.iter().peekable();
-    let record = |job: &Job| {
-        let row = rows.next_if(|row| row.job == job.id);
-        let state = row.map_or(State::Available, |row| row.state);
-        JobRecord {
-            job: job.id,
-            group: job.group,
-            arrived: job.at,
-            malformed: job.malformed,
-            state,
-            why: row.and_then(|row| row.why),
-            retries: row.map_or(0, |row| row.retries),
-            last_due: row.map(|row| row.last_due),
-            finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
-        }
-    };
-    jobs.iter().map(record).collect()
 }
 
 fn warnings(found: &Found) -> Vec<String> {

@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection};
 
 use super::Error;
-use super::pg::{Schema, Store};
+use super::pg::{Batch, Schema, Store, enlist, insert};
 use crate::queue::{ClaimMode, How, Settlement};
+use crate::rng::Seed;
 use crate::worker::{Settings, Wait};
+use crate::workload::{self, Arrival, Group};
 
 /// Jobs that wait from the beginning: so many that a claim which looks at all of them is seen to.
 const QUEUE: u32 = 20_000;
@@ -74,13 +76,11 @@ pub async fn probe(schema: &Schema, rounds: usize) -> Result<Probed, Error> {
     fill(&mut connection).await?;
     let store = Store::open(schema, &settings).await?;
     let mut probed = Probed::default();
-    let mut settlements = 0;
     // The first round warms up what both use.
     for round in 0..=rounds {
         let (mut ours, mut bare) = (Vec::new(), Vec::new());
         for _ in 0..BATCHES {
-            settlements += 1;
-            ours.push(engine(&store, settlements).await?);
+            ours.push(engine(&store).await?);
             bare.push(by_hand(&mut connection).await?);
         }
         let (ours, bare) = (fastest(&ours), fastest(&bare));
@@ -101,30 +101,36 @@ pub async fn probe(schema: &Schema, rounds: usize) -> Result<Probed, Error> {
 
 /// Both tables with the same jobs.
 async fn fill(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let jobs = format!("generate_series(1, {QUEUE}) AS id");
-    let payload = "'{\"to\":\"customer-' || id || '@example.com\"}'";
-    for statement in [
-        BARE_TABLE.to_owned(),
-        format!("INSERT INTO bare (id, type, payload, priority) SELECT id, 'email', {payload}, 0 FROM {jobs}"),
-        format!(
-            "INSERT INTO ready (id, rank, type, payload, retries, max_retries, created_at, schedule_at)
-             SELECT id, 0, 'email', {payload}, 0, 3, now(), now() FROM {jobs}"
-        ),
-        "ANALYZE bare, ready".to_owned(),
-    ] {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *connection).await?;
+    let group = Group {
+        kind: "email".to_owned(),
+        count: u64::from(QUEUE),
+        arrival: Arrival::AtOnce,
+        at: Duration::ZERO,
+        priority: 0,
+        permanent: 0.0,
+        max_retries: 3,
+    };
+    let groups = [group];
+    let jobs = workload::jobs(&groups, Seed(1));
+    let (producer, number) = (enlist(connection).await?, 1);
+    let batch = Batch { producer, number, jobs: &jobs, groups: &groups, max_retries: None };
+    insert(connection, batch, ClaimMode::Lease).await?;
+    for statement in
+        [BARE_TABLE, "INSERT INTO bare (id, type, payload, priority) SELECT id, type, payload, priority FROM jobs", "ANALYZE"]
+    {
+        sqlx::raw_sql(statement).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
-async fn engine(store: &Store, number: u64) -> Result<Round, sqlx::Error> {
+async fn engine(store: &Store) -> Result<Round, sqlx::Error> {
     let began = Instant::now();
     let claimed = store.claim(0, BATCH, LEASE).await?;
     let claim = began.elapsed();
     let complete = |claim: &crate::queue::Claim| Settlement { job: claim.job, token: claim.token, how: How::Complete };
     let settlements: Vec<Settlement> = claimed.claims.iter().map(complete).collect();
     let began = Instant::now();
-    store.settle(0, number, &settlements).await?;
+    store.settle(&settlements).await?;
     Ok(Round { claim: claim.as_secs_f64(), settle: began.elapsed().as_secs_f64() })
 }
 

@@ -11,8 +11,9 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::bell::Bell;
+use super::chaos::{Conductor, Place};
 use super::clock::Clock;
-use super::drive::{Phase, Shared, drive};
+use super::drive::{Life, Phase, Shared};
 use super::handler::Handler;
 use super::http::Caller;
 use super::listen::{listen, pass_on};
@@ -24,11 +25,11 @@ use super::pg::{Schema, Store, is_idle, rows};
 use super::users::Users;
 use super::{Error, Plan};
 use crate::downstream::Downstream;
-use crate::journal::Tape;
-use crate::metrics::{End, Recorder, Sample};
+use crate::metrics::{Blow, End, Sample};
 use crate::policy;
+use crate::scenario::chaos::What;
 use crate::time::Instant;
-use crate::worker::{Wait, Worker};
+use crate::worker::Wait;
 use crate::workload::{self, Job};
 
 /// From the start of the downstream to the start of the clock.
@@ -44,6 +45,10 @@ const GRACE: Duration = Duration::from_secs(10);
 /// If the database or the downstream could not be set up, or the database stayed away for long. The schema is dropped all
 /// the same, if it can be.
 pub async fn run(plan: Plan<'_>) -> Result<Outcome, Error> {
+    let restarts = plan.scenario.chaos.iter().any(|chaos| matches!(chaos.what, What::RestartDatabase { .. }));
+    if restarts && plan.restarter.is_none() {
+        return Err(Error::NotOurs);
+    }
     let schema = Schema::create(plan.database, &plan.schema, &plan.note).await?;
     let outcome = play(&plan, &schema).await;
     if plan.keep {
@@ -77,7 +82,7 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
     shared.live.reset();
     let mut stage = Stage::enter(plan, schema, &shared, &jobs, mock.address()).await?;
     let end = stage.wait(plan, &shared, schema, &mut watcher).await?;
-    let (crew, load) = stage.leave(plan).await?;
+    let (crew, load, blows) = stage.leave(plan).await?;
     let ended = clock.now();
     let users = stage.users.take().map(Users::leave);
     let conduct = mock.stop();
@@ -98,6 +103,7 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
             users: users.map(|users| users.calls).unwrap_or_default(),
             transactions: shared.store.transactions(),
             samples,
+            blows,
         },
     ))
 }
@@ -105,7 +111,8 @@ async fn play(plan: &Plan<'_>, schema: &Schema) -> Result<Outcome, Error> {
 /// The tasks of a run.
 struct Stage {
     phase: watch::Sender<Phase>,
-    workers: JoinSet<(Recorder, Option<Tape>)>,
+    workers: JoinSet<Vec<Life>>,
+    conductor: Conductor,
     load: Option<JoinHandle<Result<Histogram<u64>, sqlx::Error>>>,
     loaded: Option<Histogram<u64>>,
     others: JoinSet<()>,
@@ -127,7 +134,7 @@ impl Stage {
         let notify = matches!(plan.scenario.workers.wait, Wait::Listen { .. });
         if notify {
             let listener = listen(schema).await?;
-            others.spawn(pass_on(listener, shared.clone()));
+            others.spawn(pass_on(listener, schema.clone(), shared.clone()));
         }
         let clock = shared.clock;
         let timekeeper = shared.clone();
@@ -146,14 +153,24 @@ impl Stage {
         let load = tokio::spawn(load.run(schema.clone(), clock));
         let mut workers = JoinSet::new();
         let state = policy::Shared::default();
-        for id in 0..plan.scenario.workers.count {
-            let timeout = plan.scenario.downstream.client_timeout;
-            let worker = Worker::new(id, plan.scenario.workers, timeout, plan.policy.clone(), plan.seed).sharing(&state);
-            workers.spawn(drive(worker, shared.clone(), phases.clone(), plan.tape));
+        let (mut conductor, reins) = Conductor::of(plan.scenario.workers.count);
+        for (number, reins) in (0..).zip(reins) {
+            let place = Place {
+                number,
+                settings: plan.scenario.workers,
+                timeout: plan.scenario.downstream.client_timeout,
+                policy: plan.policy.clone(),
+                seed: plan.seed,
+                state: state.clone(),
+                reins,
+                tape: plan.tape,
+            };
+            workers.spawn(place.hold(shared.clone(), phases.clone()));
         }
+        conductor.start(plan.scenario.strikes(plan.seed), clock, schema, plan.restarter.clone());
         let users = plan.scenario.downstream.users.as_ref();
         let users = users.map(|users| Users::come(users.clone(), plan.seed, address, clock));
-        Ok(Stage { phase, workers, load: Some(load), loaded: None, others, users, samples })
+        Ok(Stage { phase, workers, conductor, load: Some(load), loaded: None, others, users, samples })
     }
 
     /// Waits until every job has ended, the horizon has come, or somebody says stop.
@@ -194,30 +211,34 @@ impl Stage {
         }
     }
 
-    /// Workers finish what they have under way; the others go.
-    async fn leave(&mut self, plan: &Plan<'_>) -> Result<(Vec<(Recorder, Option<Tape>)>, Option<Histogram<u64>>), Error> {
+    /// Chaos ends, workers finish what they have under way, and the others go.
+    async fn leave(&mut self, plan: &Plan<'_>) -> Result<Left, Error> {
         if let Some(load) = self.load.take() {
             load.abort();
         }
+        let blows = self.conductor.stop().await;
         let _ = self.phase.send(Phase::Drain);
         let patience = tokio::time::Instant::now() + plan.scenario.downstream.client_timeout + GRACE;
         let mut crew = Vec::new();
         while !self.workers.is_empty() {
             match tokio::time::timeout_at(patience, self.workers.join_next()).await {
-                Ok(Some(done)) => crew.push(done?),
+                Ok(Some(done)) => crew.extend(done?),
                 Ok(None) => break,
                 Err(_) => {
                     let _ = self.phase.send(Phase::Cut);
                     while let Some(done) = self.workers.join_next().await {
-                        crew.push(done?);
+                        crew.extend(done?);
                     }
                 }
             }
         }
         self.others.shutdown().await;
-        Ok((crew, self.loaded.take()))
+        Ok((crew, self.loaded.take(), blows))
     }
 }
+
+/// What those who took part leave behind.
+type Left = (Vec<Life>, Option<Histogram<u64>>, Vec<Blow>);
 
 async fn join<T>(handle: &mut Option<JoinHandle<T>>) -> Result<T, tokio::task::JoinError> {
     match handle {

@@ -10,7 +10,7 @@ use crate::metrics::{Attempt, Fate, METRICS};
 use crate::report::{Comparison, Run};
 use crate::time::Instant;
 
-type Writer = ::csv::Writer<BufWriter<File>>;
+pub(super) type Writer = ::csv::Writer<BufWriter<File>>;
 
 /// One row per policy and repetition: every figure of the catalogue.
 pub(super) fn summary(comparison: &Comparison, path: &Path) -> Result<(), Error> {
@@ -179,12 +179,17 @@ fn cell(value: Option<impl ToString>) -> String {
 }
 
 /// Opens the file, lets `fill` write its rows, and flushes.
-fn table(path: &Path, fill: impl FnOnce(&mut Writer) -> ::csv::Result<()>) -> Result<(), Error> {
+pub(super) fn table(path: &Path, fill: impl FnOnce(&mut Writer) -> ::csv::Result<()>) -> Result<(), Error> {
     let file = File::create(path).map_err(Error::at(path))?;
     // Headers are written by hand: they differ from field names. Rows may be tuples.
     let mut out = ::csv::WriterBuilder::new().has_headers(false).from_writer(BufWriter::with_capacity(1 << 16, file));
     let filled = fill(&mut out).map_err(io::Error::from);
     filled.and_then(|()| out.flush()).map_err(Error::at(path))
+}
+
+/// A moment in seconds; empty where there is none.
+pub(super) fn seconds_of(at: Option<Instant>) -> String {
+    Line::default().seconds(at).to_owned()
 }
 
 /// One cell's text, kept from cell to cell: a log has millions of cells.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Error, csv};
+use super::{Error, csv, toll};
 use crate::metrics::{self, METRICS};
 use crate::report::{Comparison, Run};
 use crate::scenario::humanise;
@@ -51,13 +51,17 @@ fn run(run: &Run) -> Value {
         METRICS.iter().map(|metric| (metric.name.to_owned(), number(metric.value(&run.summary)))).collect();
     figures.insert("limit".to_owned(), csv::limit(run).into());
     figures.insert("limit_evidence".to_owned(), run.summary.limit_evidence.clone().into());
-    json!({
+    let mut document = json!({
         "policy": run.policy,
         "repetition": run.repetition,
         "seed": run.seed,
         "partial": run.partial,
         "summary": figures,
-    })
+    });
+    if !run.record.blows.is_empty() {
+        document["chaos"] = toll::json(run);
+    }
+    document
 }
 
 fn number(value: Option<metrics::Value>) -> Value {

@@ -16,6 +16,7 @@ mod across;
 mod chart;
 mod comparison;
 mod csv;
+pub mod fidelity;
 mod figure;
 mod folder;
 mod harm;
@@ -23,6 +24,7 @@ mod json;
 mod overlay;
 mod series;
 mod table;
+mod toll;
 mod verdict;
 
 use std::io;
@@ -120,6 +122,10 @@ pub fn write(comparison: &Comparison, dir: &Path, scenario_source: &str) -> Resu
     csv::timeseries(comparison, &file("timeseries.csv"))?;
     csv::attempts(comparison, &file("attempts.csv"))?;
     csv::jobs(comparison, &file("jobs.csv"))?;
+    if toll::applies(comparison) {
+        toll::blows(comparison, &file("chaos.csv"))?;
+        toll::again(comparison, &file("repeats.csv"))?;
+    }
     json::write(comparison, scenario_source, &file("summary.json"))?;
     #[cfg(feature = "plot")]
     for chart in chart::CHARTS.iter().filter(|chart| (chart.applies)(comparison)) {

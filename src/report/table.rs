@@ -34,6 +34,7 @@ const COLUMNS: &[Column] = &[
     Column { header: "99 % done", metric: "completion_p99_s", rank: 3, missing: "never" },
     Column { header: "all settled", metric: "makespan_s", rank: 5, missing: "never" },
     Column { header: "requests", metric: "requests", rank: 2, missing: "–" },
+    Column { header: "repeated", metric: "repeated_calls", rank: 2, missing: "–" },
     Column { header: "per job", metric: "amplification", rank: 6, missing: "–" },
     Column { header: "peak", metric: "stampede_peak", rank: 4, missing: "–" },
     Column { header: "retry peak", metric: "retry_peak", rank: 9, missing: "–" },
@@ -83,9 +84,11 @@ pub fn table(comparison: &Comparison, color: bool, width: usize) -> String {
 
 fn printed(policies: &[Runs<'_>], outages: bool, ranges: bool) -> Vec<Printed> {
     let malformed = policies.iter().any(|runs| runs.runs.iter().any(|run| run.summary.counts.malformed > 0));
+    let chaos = policies.iter().any(|runs| runs.runs.iter().any(|run| !run.record.blows.is_empty()));
     let fits = |column: &&Column| match column.metric {
         "recovery_peak" | "time_to_recover_s" => outages,
         "discarded" => malformed,
+        "repeated_calls" => chaos,
         "user_failed" => policies.iter().any(|runs| runs.runs.iter().any(|run| run.summary.users.is_some())),
         _ => true,
     };

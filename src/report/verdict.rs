@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::across::{Runs, policies};
 use super::figure::{chosen, count, list, many, ratio, seconds};
-use super::harm;
+use super::{harm, toll};
 use crate::job::{State, Why};
 use crate::metrics::{Limit, Metric};
 use crate::report::{Comparison, Run};
@@ -30,6 +30,7 @@ pub fn verdict(comparison: &Comparison) -> Vec<String> {
     said.extend(harm::aftermaths(&policies));
     said.extend(harm::users(&policies));
     said.extend(doomed(&policies));
+    said.extend(toll::sentences(&policies));
     said.extend(limits(&policies));
     let whole = |runs: &&Runs<'_>| !runs.loses() && runs.runs.iter().all(|run| !run.partial);
     let safe: Vec<&Runs<'_>> = policies.iter().filter(whole).collect();

@@ -7,6 +7,7 @@ use toml::de::DeTable;
 
 use super::amount::Scale;
 use super::assert::{self, Assert};
+use super::chaos::{self, RawChaos};
 use super::downstream::{self, Downstream};
 use super::error::{Error, Problem};
 use super::jobs::{self, Jobs};
@@ -46,6 +47,9 @@ table! {
         database: Section<RawDatabase>,
         /// The service that the jobs call.
         downstream: Section<Downstream>,
+        /// What befalls workers, connections or the database.
+        #[schemars(default)]
+        chaos: Vec<Section<RawChaos>>,
         /// The policies to compare, as tables with names of your own.
         policy: Named<Policy>,
         /// What must hold after a run, or `simq run` and `simq gate` exit with 3.
@@ -122,6 +126,7 @@ fn check(file: &Section<File>, text: &str, check: &mut Check<'_>) -> Scenario {
     check_window(raw, check);
     let scale = raw.time_scale.or(Scale(1.0)).0;
     let timeout = downstream::client_timeout(raw.downstream.value());
+    let workers = workers::check(raw.workers.value(), timeout, check);
     Scenario {
         name: raw.name.need("name", header, check.problems).map(|at| at.value.0.clone()).unwrap_or_default(),
         about: raw.about.value().map(|about| about.0.clone()).unwrap_or_default(),
@@ -130,9 +135,10 @@ fn check(file: &Section<File>, text: &str, check: &mut Check<'_>) -> Scenario {
         repetitions: raw.repetitions.or(Count(1)).0 as u32,
         stampede_window: raw.stampede_window.or(Length(Duration::from_millis(100))).0,
         jobs: raw.jobs.need("jobs", header, check.problems).map(|at| jobs::check(at, check)).unwrap_or_default(),
-        workers: workers::check(raw.workers.value(), timeout, check),
+        workers,
         database: Database { durable: raw.database.value().is_some_and(|section| section.raw.durable.or(Flag(false)).0) },
         downstream: downstream::check(raw.downstream.need("downstream", header, check.problems), &types(raw), check),
+        chaos: raw.chaos.value().map(|raw| chaos::check(raw, workers.count, check)).unwrap_or_default(),
         policies: raw.policy.need("policy", header, check.problems).map(|at| policy::check(at, scale, check)).unwrap_or_default(),
         assertions: assert::check(raw.assert.value(), &policies(raw), text, check),
     }

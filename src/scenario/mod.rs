@@ -7,6 +7,7 @@
 
 mod amount;
 mod assert;
+pub mod chaos;
 mod collapse;
 mod downstream;
 mod error;
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub database: Database,
     /// The service that the jobs call.
     pub downstream: crate::downstream::Settings,
+    /// What befalls workers, connections and the database, in the order of the file.
+    pub chaos: Vec<chaos::Chaos>,
     /// The policies to compare, at least one, in the order of the file.
     pub policies: Vec<NamedPolicy>,
     /// What must hold afterwards, in the order of the file.
@@ -112,6 +115,11 @@ impl Scenario {
     /// Every turn of every outage up to the horizon, in order of time, each as an outage of its own.
     pub fn spells(&self) -> Vec<crate::downstream::Outage> {
         self.downstream.spells(self.horizon)
+    }
+
+    /// Every blow of the scenario's chaos up to the horizon, in order of time, with whom it hits under this seed.
+    pub fn strikes(&self, seed: Seed) -> Vec<chaos::Strike> {
+        chaos::plan(&self.chaos, self.workers.count, self.horizon, seed)
     }
 
     /// The number of jobs.

@@ -45,6 +45,7 @@ fn every_key_of_the_schema_is_in_the_reference_with_its_default() {
         ("Collapse", vec![downstream["collapse"].clone()]),
         ("Users", vec![downstream["users"].clone()]),
         ("Outage", list(&downstream["outage"])),
+        ("Chaos", list(&reference["chaos"])),
         ("Policy", policies),
         ("Assert", list(&reference["assert"])),
     ] {

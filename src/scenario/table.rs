@@ -253,6 +253,9 @@ fn example(name: &str) -> String {
         "lasts" => "\"15s\"",
         "mode" => "\"unavailable\"",
         "metric" => "\"lost\"",
+        "what" => "\"kill-workers\"",
+        "by" => "\"+1h\"",
+        "chaos" => return "a table [[chaos]] with at least `at` and `what`".to_owned(),
         "policy" => {
             return "a table such as [policy.exponential] with `kind = \"exponential\"` and `base = \"500ms\"`".to_owned();
         }

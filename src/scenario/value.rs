@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::chaos::LONGEST_SKEW;
 use super::error::Problem;
 use super::table::{Read, described};
 use crate::downstream::Hint;
@@ -56,6 +57,13 @@ pub(super) struct Share(pub(super) f64);
 /// A factor, at least 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Factor(pub(super) f64);
+
+/// A duration ahead of the right time or behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shift {
+    pub(super) behind: bool,
+    pub(super) by: Duration,
+}
 
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +128,24 @@ fn length(key: &str, value: &DeValue<'_>) -> Result<Length, Wrong> {
         return Err((format!("`{key}` is zero"), "write a duration above zero, such as \"250ms\" or \"2s\"".to_owned()));
     }
     Ok(Length(length))
+}
+
+fn shift(key: &str, value: &DeValue<'_>) -> Result<Shift, Wrong> {
+    let example = || "write a sign and a duration, such as \"+1h\" or \"-90s\"".to_owned();
+    let Some(text) = value.as_str().map(str::trim) else {
+        return Err((format!("`{key}` is {}, not a shift of a clock", described(value)), example()));
+    };
+    let (behind, rest) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
+        (Some(rest), _) => (false, rest),
+        (_, Some(rest)) => (true, rest),
+        _ => return Err((format!("`{key}`: `{text}` does not say whether the clock is ahead or behind"), example())),
+    };
+    match parse_duration(rest) {
+        Ok(by) if by.is_zero() => Err((format!("`{key}` is zero, and shifts nothing"), example())),
+        Ok(by) if by > LONGEST_SKEW => Err((format!("`{key}`: `{text}` is more than a year"), example())),
+        Ok(by) => Ok(Shift { behind, by }),
+        Err(_) => Err((format!("`{key}`: `{text}` is no duration with a sign"), example())),
+    }
 }
 
 fn whole_seconds(key: &str, value: &DeValue<'_>) -> Result<WholeSeconds, Wrong> {
@@ -308,6 +334,7 @@ value!(Text, |key, value| text(key, value).map(Text), { "type": "string" });
 value!(Name, name, { "type": "string", "pattern": NAME_PATTERN });
 value!(Length, length, { "type": "string", "pattern": DURATION_PATTERN });
 value!(Offset, |key, value| duration(key, value).map(Offset), { "type": "string", "pattern": DURATION_PATTERN });
+value!(Shift, shift, { "type": "string", "pattern": "^\\s*[+-]\\s*([0-9]+ *[a-zA-Zµ]+\\s*)+$" });
 value!(WholeSeconds, whole_seconds, { "type": "string", "pattern": DURATION_PATTERN });
 value!(RetryHint, retry_hint, { "type": "string" });
 value!(SomeShare, some_share, { "type": "number", "exclusiveMinimum": 0, "maximum": 1 });

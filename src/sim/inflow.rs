@@ -1,5 +1,7 @@
 //! What comes from outside in virtual time: jobs, and ordinary users.
 
+use std::time::Duration;
+
 use super::wire::Who;
 use super::world::{Next, World};
 use crate::call::{Call, Label, Outcome};
@@ -13,6 +15,8 @@ use crate::workload::Job;
 
 /// Most jobs in one statement, as the real producer has it.
 const BATCH: usize = 1000;
+/// How long the producer waits for a database that is away, as the real one does.
+const PAUSE: Duration = Duration::from_millis(250);
 /// The number of the first user's call: far from those of jobs.
 const FIRST: u64 = 1 << 62;
 
@@ -71,10 +75,14 @@ impl<S: Sink> World<'_, S> {
         if self.leaving.is_some() {
             return;
         }
+        if self.database.is_away(now) {
+            let at = self.timer(now, now + PAUSE);
+            return self.calendar.plan(at, Next::Load);
+        }
         let rest = &self.inflow.jobs[self.inflow.put_in..];
         self.inflow.sending = rest.iter().take(BATCH).take_while(|job| job.at <= now).count();
         let cost = self.profile.insert;
-        let done = self.processors.serve(now, cost.work(self.inflow.sending));
+        let done = self.processors.serve(now, cost.work() + cost.more(self.inflow.sending, 0));
         let at = done + self.sample(&cost.wait(), Stream::Store);
         if at > now {
             self.calendar.plan(at, Next::Loaded);

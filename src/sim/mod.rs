@@ -24,10 +24,12 @@
 
 mod bell;
 mod calendar;
+mod chaos;
 mod database;
+mod desk;
 mod inflow;
 mod outcome;
-mod profile;
+mod post;
 mod replicate;
 mod slab;
 mod station;
@@ -39,13 +41,13 @@ use std::sync::atomic::AtomicBool;
 
 pub use calendar::Calendar;
 pub use outcome::Outcome;
-pub use profile::{Cost, Error as ProfileError, Profile, Timer};
 pub use replicate::replicate;
 pub use store::{Kind, Store, View};
 
 use crate::journal::{Sink, Tape};
 use crate::metrics::{Recorder, Services};
 use crate::policy::Policy;
+use crate::profile::Profile;
 use crate::rng::Seed;
 use crate::scenario::Scenario;
 use crate::time::Instant;
@@ -93,7 +95,7 @@ pub fn run(plan: Plan<'_>, stop: &AtomicBool) -> Result<Outcome, Error> {
     let mut tape = plan.tape.then(Tape::default);
     let sink = ((&mut recorders, &mut services), &mut tape);
     let went = World::new(&plan, &jobs, sink).play(Instant::START + plan.scenario.horizon, stop)?;
-    Ok(Outcome::of(&plan, &jobs, went, recorders, services, tape))
+    Ok(Outcome::of(&plan, jobs, went, recorders, services, tape))
 }
 
 /// Plays one policy once before whoever watches, and keeps nothing; returns how many events it had: things that the calendar held.

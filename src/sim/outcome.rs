@@ -1,9 +1,11 @@
 //! Taking stock of a run in virtual time, as `real` does of its own.
 
 use super::Plan;
+use super::store::View;
 use super::world::Went;
+use crate::job::JobId;
 use crate::journal::{Entry, Sink, Tape, What};
-use crate::metrics::{End, JobRecord, Lens, Recorder, RunRecord, Services, Summary, audit, finishes};
+use crate::metrics::{End, Recorder, Row, RunRecord, Services, Stock, Summary, Taken};
 use crate::workload::Job;
 
 /// One policy's run.
@@ -23,13 +25,23 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// A recorder for each worker.
+/// A recorder for each worker, by its number.
 pub(super) struct Recorders(pub(super) Vec<Recorder>);
+
+impl Recorders {
+    fn of(&mut self, worker: u32) -> &mut Recorder {
+        let worker = worker as usize;
+        if worker >= self.0.len() {
+            self.0.resize_with(worker + 1, Recorder::default);
+        }
+        &mut self.0[worker]
+    }
+}
 
 impl Sink for Recorders {
     fn record(&mut self, entry: Entry<'_>) {
         if let What::Stepped { worker, .. } = entry.what {
-            self.0[worker as usize].record(entry);
+            self.of(worker).record(entry);
         }
     }
 }
@@ -37,64 +49,34 @@ impl Sink for Recorders {
 impl Outcome {
     pub(super) fn of(
         plan: &Plan<'_>,
-        jobs: &[Job],
+        jobs: Vec<Job>,
         went: Went,
-        recorders: Recorders,
+        mut recorders: Recorders,
         services: Services,
         tape: Option<Tape>,
     ) -> Outcome {
-        let (attempts, tally) = Recorder::merge(recorders.0);
-        let finishes = finishes(&attempts);
-        let mut rows = went.database.store.rows(went.ended);
-        let record = |job: &Job| {
-            let row = rows.next().map(|(_, row)| row);
-            let state = row.map_or(crate::job::State::Available, |row| row.state);
-            JobRecord {
-                job: job.id,
-                group: job.group,
-                arrived: job.at,
-                malformed: job.malformed,
-                state,
-                why: row.and_then(|row| row.why),
-                retries: row.map_or(0, |row| row.retries),
-                last_due: row.map(|row| row.due.since(row.created)),
-                finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
-            }
-        };
-        let mut jobs: Vec<JobRecord> = jobs.iter().map(record).collect();
-        if went.end == End::Stopped {
-            // What had not arrived was neither done nor lost.
-            jobs.retain(|job| job.last_due.is_some());
+        for worker in &went.died {
+            recorders.of(*worker).die();
         }
-        let ended = match went.end {
-            End::Finished => attempts.iter().filter_map(|attempt| attempt.settled).max().unwrap_or(went.ended),
-            End::Horizon | End::Stopped => went.ended,
+        let row = |(job, view): (JobId, View)| {
+            let View { state, why, retries, created, due } = view;
+            Row { job, state, why, retries, last_due: due.since(created) }
         };
-        let record = RunRecord {
-            attempts,
+        let stock = Stock {
+            end: went.end,
+            ended: went.ended,
+            all_in: went.database.store.len() == jobs.len(),
             jobs,
-            ended,
-            tally,
+            rows: went.database.store.rows(went.ended).map(row).collect(),
+            recorders: recorders.0,
             transactions: went.database.transactions,
-            arrivals_at_downstream: went.arrivals,
+            arrivals: went.arrivals,
             services: services.0,
             users: went.users,
             samples: Vec::new(),
+            blows: went.blows,
         };
-        let breaches = audit(&record, went.end == End::Finished);
-        let summary = Summary::of(&record, &lens(plan));
+        let Taken { record, summary, breaches } = stock.take(plan.scenario);
         Outcome { end: went.end, record, summary, breaches, tape, events: went.events }
-    }
-}
-
-fn lens(plan: &Plan<'_>) -> Lens {
-    let workers = &plan.scenario.workers;
-    Lens {
-        stampede_window: plan.scenario.stampede_window,
-        outages: plan.scenario.spells().iter().map(|outage| outage.window).collect(),
-        workers: u64::from(workers.count),
-        slots: u64::from(workers.count) * u64::from(workers.slots),
-        client_timeout: plan.scenario.downstream.client_timeout,
-        capacity: plan.scenario.downstream.capacity(),
     }
 }

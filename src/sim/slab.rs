@@ -36,6 +36,11 @@ impl<T> Slab<T> {
         self.free.push(number);
         Some(thing)
     }
+
+    /// All that are in, by number.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        (0..).zip(&mut self.places).filter_map(|(number, place)| Some((number, place.as_mut()?)))
+    }
 }
 
 impl<T> Index<u32> for Slab<T> {

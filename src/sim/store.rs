@@ -11,7 +11,7 @@
 //! stores are held against each other by random scripts.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,6 +90,8 @@ pub struct Store {
     waiting: BinaryHeap<Reverse<(Instant, Place)>>,
     running: Vec<Place>,
     tokens: i64,
+    /// Claims that ended before they were settled.
+    expired: BTreeSet<i64>,
     ended: u64,
     /// Candidates of the claim at hand; kept for its memory.
     chosen: Vec<(Place, Option<Instant>)>,
@@ -106,6 +108,7 @@ impl Store {
             waiting: BinaryHeap::new(),
             running: Vec::new(),
             tokens: 0,
+            expired: BTreeSet::new(),
             ended: 0,
             chosen: Vec::new(),
         }
@@ -236,14 +239,15 @@ impl Store {
         }
     }
 
-    /// Settles claims; what is not held under its token any more is lost and changes nothing. Returns the answer, and how many jobs it
-    /// ended.
+    /// Settles claims. One that is not held any more is not touched: it is lost if it expired, and was settled before if not. Returns the
+    /// answer, and how many jobs it ended.
     pub fn settle(&mut self, now: Instant, settlements: &[Settlement]) -> (Settled, u64) {
         let before = self.ended;
         let mut answer = Settled { settled: Vec::with_capacity(settlements.len()), lost: Vec::new() };
         for settlement in settlements {
             let Some(place) = self.held(settlement.job, settlement.token) else {
-                answer.lost.push(settlement.token);
+                let list = if self.expired.contains(&settlement.token.0) { &mut answer.lost } else { &mut answer.settled };
+                list.push(settlement.token);
                 continue;
             };
             answer.settled.push(settlement.token);
@@ -269,6 +273,17 @@ impl Store {
         (answer, self.ended - before)
     }
 
+    /// Takes a claim away at no price: its transaction was rolled back.
+    pub fn revoke(&mut self, job: JobId, token: Token) {
+        if let Some(place) = self.held(job, token) {
+            self.release(place);
+            let row = &mut self.rows[place as usize];
+            row.state = State::Retryable;
+            self.waiting.push(Reverse((row.due, place)));
+            self.expired.insert(token.0);
+        }
+    }
+
     /// Makes claims last for `lease` from now; returns those that are not held any more.
     pub fn extend(&mut self, now: Instant, claims: &[(JobId, Token)], lease: Duration) -> Vec<Token> {
         let mut lost = Vec::new();
@@ -289,6 +304,7 @@ impl Store {
         for place in expired {
             self.release(place);
             let row = &mut self.rows[place as usize];
+            self.expired.insert(row.token);
             if row.retries < self.kinds[usize::from(row.kind)].max_retries {
                 row.retries += 1;
                 (row.state, row.due, row.last_delay) = (State::Retryable, now, 0);
@@ -341,7 +357,6 @@ mod tests {
         reference: MemoryStore,
         kinds: Vec<Kind>,
         held: Vec<(JobId, Token)>,
-        number: u64,
     }
 
     impl Pair {
@@ -350,7 +365,7 @@ mod tests {
                 |priority, max_retries| Kind { name: "email".into(), priority, max_retries, payloads: ["{}".into(), "{".into()] };
             let kinds = vec![kind(0, 2), kind(5, 1), kind(-3, 0)];
             let quick = Store::new(mode, kinds.clone());
-            Pair { quick, reference: MemoryStore::new(mode), kinds, held: Vec::new(), number: 0 }
+            Pair { quick, reference: MemoryStore::new(mode), kinds, held: Vec::new() }
         }
 
         fn play(&mut self, now: Instant, what: u8, choice: u32) {
@@ -393,8 +408,7 @@ mod tests {
                     Settlement { job, token, how }
                 })
                 .collect();
-            self.number += 1;
-            assert_eq!(self.quick.settle(now, &settlements).0, self.reference.settle(now, 0, self.number, &settlements));
+            assert_eq!(self.quick.settle(now, &settlements).0, self.reference.settle(now, &settlements));
         }
 
         fn assert_same(&self, now: Instant) {

@@ -77,7 +77,7 @@ impl<S: Sink> World<'_, S> {
     /// When what sets out now on one way is there.
     fn pass(&mut self, now: Instant) -> Instant {
         let cost = &self.profile.call;
-        let (work, wait) = (cost.work(0) / 2, cost.wait());
+        let (work, wait) = (cost.work() / 2, cost.wait());
         self.processors.serve(now, work) + self.sample(&wait, Stream::Wire) / 2
     }
 
@@ -144,7 +144,7 @@ impl<S: Sink> World<'_, S> {
         let outcome = underway.outcome.unwrap_or(Outcome::TimedOut);
         self.let_go(number);
         match underway.who {
-            Who::Worker(worker, token) => self.step(worker, Event::Replied { token, outcome }),
+            Who::Worker(worker, token) => self.deliver(worker, Event::Replied { token, outcome }),
             Who::User(place) => self.inflow.answered(now, place, outcome),
         }
     }

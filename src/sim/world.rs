@@ -4,22 +4,25 @@
 //! take is the [`Profile`]'s, and what they do is the core's.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::bell::Bell;
 use super::calendar::Calendar;
 use super::database::Database;
 use super::inflow::Inflow;
-use super::profile::{Profile, micros};
+use super::post::Post;
 use super::station::Processors;
 use super::wire::Wire;
 use super::{Error, Plan};
 use crate::dist::Dist;
 use crate::downstream::Downstream;
 use crate::job::JobId;
-use crate::journal::{self, Sink};
-use crate::metrics::{End, UserCall};
+use crate::journal::Sink;
+use crate::metrics::{Blow, End, UserCall};
 use crate::policy;
+use crate::profile::Profile;
 use crate::rng::{Seed, Stream};
+use crate::scenario::chaos::{self, Strike};
 use crate::time::Instant;
 use crate::worker::{Command, Event, Wait, Worker};
 use crate::workload::Job;
@@ -53,6 +56,12 @@ pub(super) enum Next {
     Loaded,
     /// An ordinary user calls.
     Visit,
+    /// A blow of chaos falls.
+    Strike,
+    /// A post is filled again.
+    Fill(u32),
+    /// A worker that stood still goes on.
+    Resume(u32),
     /// Nobody waits any longer.
     Horizon,
 }
@@ -73,11 +82,14 @@ pub(super) struct World<'a, S> {
     pub(super) wire: Wire,
     pub(super) inflow: Inflow<'a>,
     pub(super) bell: Bell,
-    workers: Vec<Worker>,
-    /// When each worker is planned to wake.
-    woken: Vec<Instant>,
-    /// Workers that are done.
-    idle: usize,
+    pub(super) posts: Vec<Post>,
+    /// Posts whose worker has something left to do.
+    undone: usize,
+    pub(super) recruits: Recruits<'a>,
+    pub(super) strikes: Vec<Strike>,
+    pub(super) blows: Vec<Blow>,
+    /// Workers that were killed.
+    pub(super) died: Vec<u32>,
     commands: Vec<Command>,
     listens: bool,
     pub(super) leaving: Option<End>,
@@ -95,17 +107,31 @@ pub(super) struct Went {
     pub(super) users: Vec<UserCall>,
     pub(super) arrivals: u64,
     pub(super) events: u64,
+    pub(super) blows: Vec<Blow>,
+    pub(super) died: Vec<u32>,
+}
+
+/// What workers are made of.
+pub(super) struct Recruits<'a> {
+    plan: Plan<'a>,
+    state: policy::Shared,
+}
+
+impl Recruits<'_> {
+    /// A new worker. One with a clock of its own can't read what others wrote down by theirs.
+    pub(super) fn worker(&self, id: u32, ahead: Duration) -> Worker {
+        let Plan { scenario, policy, seed, .. } = self.plan;
+        let worker = Worker::new(id, scenario.workers, scenario.downstream.client_timeout, policy.clone(), seed);
+        if ahead.is_zero() { worker.sharing(&self.state) } else { worker }
+    }
 }
 
 impl<'a, S: Sink> World<'a, S> {
     pub(super) fn new(plan: &Plan<'a>, jobs: &'a [Job], sink: S) -> World<'a, S> {
         let scenario = plan.scenario;
         let settings = scenario.workers;
-        let state = policy::Shared::default();
-        let worker = |id| {
-            let timeout = scenario.downstream.client_timeout;
-            Worker::new(id, settings, timeout, plan.policy.clone(), plan.seed).sharing(&state)
-        };
+        let recruits = Recruits { plan: *plan, state: policy::Shared::default() };
+        let post = |id| Post::of(recruits.worker(id, Duration::ZERO), Duration::ZERO);
         World {
             seed: plan.seed,
             profile: plan.profile,
@@ -116,14 +142,17 @@ impl<'a, S: Sink> World<'a, S> {
             wire: Wire::new(Downstream::new(scenario.downstream.clone(), plan.seed)),
             inflow: Inflow::new(jobs, scenario.downstream.users.as_ref()),
             bell: Bell::new(settings.count),
-            workers: (0..settings.count).map(worker).collect(),
-            woken: vec![Instant::FAR; settings.count as usize],
-            idle: 0,
+            posts: (0..settings.count).map(post).collect(),
+            undone: settings.count as usize,
+            strikes: chaos::plan(&scenario.chaos, settings.count, scenario.horizon, plan.seed),
+            blows: Vec::new(),
+            died: Vec::new(),
+            recruits,
             commands: Vec::new(),
             listens: matches!(settings.wait, Wait::Listen { .. }),
             leaving: None,
             draws: [0; 3],
-            grain: crate::time::nanos(micros(plan.profile.timer.grain_us)),
+            grain: crate::time::nanos(plan.profile.timer.grain()),
             late: plan.profile.timer.late(),
             events: 0,
         }
@@ -132,14 +161,15 @@ impl<'a, S: Sink> World<'a, S> {
     /// Lets the run take its course, until every job has ended, the horizon has come, or somebody says stop.
     pub(super) fn play(mut self, horizon: Instant, stop: &AtomicBool) -> Result<Went, Error> {
         self.calendar.plan(horizon, Next::Horizon);
-        for worker in 0..self.workers.len() as u32 {
-            self.step(worker, Event::Started);
+        for place in 0..self.posts.len() as u32 {
+            self.step(place, Event::Started);
         }
         self.begin();
-        let patience = STANDSTILL * (self.inflow.jobs() + self.workers.len() as u64);
+        self.threaten();
+        let patience = STANDSTILL * (self.inflow.jobs() + self.posts.len() as u64);
         let mut still = 0;
         let mut last = Instant::START;
-        while self.idle < self.workers.len() {
+        while self.undone > 0 || self.leaving.is_none() {
             let Some((now, next)) = self.calendar.take() else { break };
             self.events += 1;
             still = if now > last { 0 } else { still + 1 };
@@ -164,6 +194,8 @@ impl<'a, S: Sink> World<'a, S> {
             database: self.database,
             users,
             events: self.events,
+            blows: self.blows,
+            died: self.died,
         })
     }
 
@@ -185,6 +217,9 @@ impl<'a, S: Sink> World<'a, S> {
             Next::Load => self.load(now),
             Next::Loaded => self.loaded(now),
             Next::Visit => self.visit(now),
+            Next::Strike => self.strike(now),
+            Next::Fill(place) => self.fill(now, place),
+            Next::Resume(place) => self.resume(place),
             Next::Horizon => {
                 if self.leaving.is_none() {
                     self.leave(End::Horizon);
@@ -193,34 +228,56 @@ impl<'a, S: Sink> World<'a, S> {
         }
     }
 
-    /// Nothing new begins; workers finish what they have.
+    /// Nothing new begins; workers finish what they have, and who stood still goes on.
     fn leave(&mut self, end: End) {
         self.leaving = Some(end);
-        for worker in 0..self.workers.len() as u32 {
-            self.step(worker, Event::Drain);
+        for place in 0..self.posts.len() as u32 {
+            self.resume(place);
+            let post = &mut self.posts[place as usize];
+            if post.empty_until.is_some() {
+                post.done = true;
+                self.undone -= 1;
+            } else {
+                self.step(place, Event::Drain);
+            }
+        }
+    }
+
+    /// What a worker has asked for comes back to it; if it is not there any more, to nobody.
+    pub(super) fn deliver(&mut self, worker: u32, event: Event) {
+        let place = worker % self.posts.len() as u32;
+        if self.posts[place as usize].worker.id() == worker {
+            self.step(place, event);
         }
     }
 
     /// The one door to a worker.
-    pub(super) fn step(&mut self, worker: u32, event: Event) {
+    pub(super) fn step(&mut self, place: u32, event: Event) {
         let now = self.calendar.now();
+        let post = &mut self.posts[place as usize];
+        if !post.is_up() {
+            if post.still_until.is_some() {
+                post.kept.push(event);
+            }
+            return;
+        }
         let mut commands = std::mem::take(&mut self.commands);
-        let drained = matches!(event, Event::Drain);
-        let place = worker as usize;
-        let was_idle = !drained && self.workers[place].is_idle();
-        journal::step(&mut self.workers[place], now, event, &mut self.sink, &mut commands);
+        post.step(now, event, &mut self.sink, &mut commands);
+        let (id, listens) = (post.worker.id(), post.listens());
+        if post.is_done() && !post.done && self.leaving.is_some() {
+            post.done = true;
+            self.undone -= 1;
+        }
         for command in commands.drain(..) {
-            self.carry_out(now, worker, command);
+            self.carry_out(now, id, command);
         }
         self.commands = commands;
-        let this = &self.workers[place];
-        if this.is_idle() && !was_idle {
-            self.idle += 1;
+        self.plan_wake(now, place);
+        if self.bell.moved(place, listens) {
+            self.calendar.plan(now, Next::Notify(place));
         }
-        let has_room = this.has_room();
-        self.plan_wake(now, worker);
-        if self.bell.moved(worker, has_room) {
-            self.calendar.plan(now, Next::Notify(worker));
+        if self.posts[place as usize].next_ahead.is_some() {
+            self.relieved(place);
         }
     }
 
@@ -235,36 +292,37 @@ impl<'a, S: Sink> World<'a, S> {
         }
     }
 
-    fn plan_wake(&mut self, now: Instant, worker: u32) {
-        let Some(at) = self.workers[worker as usize].wake_at() else { return };
-        if at < self.woken[worker as usize] {
-            self.woken[worker as usize] = at.max(now);
+    fn plan_wake(&mut self, now: Instant, place: u32) {
+        let Some(at) = self.posts[place as usize].wake_at() else { return };
+        if at < self.posts[place as usize].woken {
+            self.posts[place as usize].woken = at.max(now);
             let runs = self.timer(now, at);
-            self.calendar.plan(runs, Next::Wake(worker));
+            self.calendar.plan(runs, Next::Wake(place));
         }
     }
 
     /// A worker may have changed its mind since: then it sleeps on.
-    fn wake(&mut self, now: Instant, worker: u32) {
-        if self.woken[worker as usize] > now {
+    fn wake(&mut self, now: Instant, place: u32) {
+        let post = &mut self.posts[place as usize];
+        if post.woken > now || !post.is_up() {
             return;
         }
-        self.woken[worker as usize] = Instant::FAR;
-        match self.workers[worker as usize].wake_at() {
-            Some(at) if at <= now => self.step(worker, Event::Woke),
-            _ => self.plan_wake(now, worker),
+        post.woken = Instant::FAR;
+        match post.wake_at() {
+            Some(at) if at <= now => self.step(place, Event::Woke),
+            _ => self.plan_wake(now, place),
         }
     }
 
-    fn notify(&mut self, worker: u32) {
-        if self.workers[worker as usize].has_room() {
-            self.step(worker, Event::Notified);
+    fn notify(&mut self, place: u32) {
+        if self.posts[place as usize].listens() {
+            self.step(place, Event::Notified);
         } else {
             self.ring();
         }
     }
 
-    pub(super) fn remind(&mut self, now: Instant, after: std::time::Duration) {
+    pub(super) fn remind(&mut self, now: Instant, after: Duration) {
         if after.is_zero() {
             return self.ring();
         }
@@ -299,7 +357,7 @@ impl<'a, S: Sink> World<'a, S> {
     }
 
     /// Draws a time that a part takes; each draw of a kind has a number of its own.
-    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> std::time::Duration {
+    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> Duration {
         if let Dist::Constant { value } = *dist {
             return value;
         }

@@ -22,7 +22,8 @@ pub enum Command {
     Call(Request),
     /// Settle claims.
     Settle {
-        /// This worker's number for it, rising from settlement to settlement. One that is sent again keeps its number.
+        /// This worker's number for it, rising from settlement to settlement. One that is sent again keeps its number, so that whoever watches
+        /// can tell; the store needs no number to carry it out once.
         number: u64,
         /// The claims; never empty.
         settlements: Vec<Settlement>,

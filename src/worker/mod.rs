@@ -243,7 +243,7 @@ impl Worker {
     fn replied(&mut self, now: Instant, token: Token, outcome: &Outcome) {
         let Some(attempt) = self.underway.get_mut(&token) else { return };
         let decision = self.guard.decide(&self.policy, now, attempt.job, &attempt.memory, outcome);
-        let reason = match self.guard.said() {
+        let reason = || match self.guard.said() {
             Some(said) => format!("{outcome}, {said}"),
             None => outcome.to_string(),
         };
@@ -252,9 +252,9 @@ impl Worker {
             Decision::Retry { after } => {
                 let after = on_clock(&self.policy, now, attempt.claimed, after);
                 attempt.retry_after = Some(after);
-                How::Retry { after, reason }
+                How::Retry { after, reason: reason() }
             }
-            Decision::Discard(why) => How::Discard { why, reason },
+            Decision::Discard(why) => How::Discard { why, reason: reason() },
         };
         self.pending.push(Settlement { job: attempt.job, token, how });
         self.settle_at = self.settle_at.max(now);

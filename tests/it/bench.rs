@@ -86,7 +86,7 @@ impl Bench {
 
     /// Empties the queue.
     pub async fn clear(&mut self) {
-        self.execute("TRUNCATE ready, scheduled, lease, finished, article").await;
+        self.execute("TRUNCATE ready, scheduled, batch, lease, finished, expired, article").await;
     }
 
     /// Lets time pass.
@@ -98,8 +98,8 @@ impl Bench {
              i.failure)::job"
         );
         self.execute(&format!(
-            "UPDATE ready SET {back}; UPDATE scheduled SET {back}; UPDATE article SET {back}; \
-             UPDATE lease SET until = until - {d}, items = ARRAY(SELECT {item} FROM unnest(items) AS i)"
+            "UPDATE ready SET created_at = created_at - {d}; UPDATE scheduled SET {back}; UPDATE article SET {back}; \
+             UPDATE lease SET until = until - {d}; UPDATE batch SET items = ARRAY(SELECT {item} FROM unnest(items) AS i)"
         ))
         .await;
     }

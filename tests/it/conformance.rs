@@ -88,7 +88,6 @@ struct Pair<'a> {
     held: Vec<Held>,
     /// The places of claims that have been settled.
     settled: BTreeSet<usize>,
-    settlements: u64,
     last: Option<(Vec<Settlement>, Vec<Settlement>)>,
     /// The store in transactions does not know when the next retry is due.
     knows_next_due: bool,
@@ -119,7 +118,6 @@ impl<'a> Pair<'a> {
             next_id: 0,
             held: vec![],
             settled: BTreeSet::new(),
-            settlements: 0,
             last: None,
             knows_next_due: mode == ClaimMode::Lease,
         }
@@ -208,7 +206,6 @@ impl<'a> Pair<'a> {
                 postgres.push(Settlement { job: held.job, token: held.postgres, how });
             }
         }
-        self.settlements += 1;
         self.settled
             .extend(self.held.iter().enumerate().filter(|(_, h)| memory.iter().any(|s| s.token == h.memory)).map(|(at, _)| at));
         self.send(&memory, &postgres).await?;
@@ -217,8 +214,8 @@ impl<'a> Pair<'a> {
     }
 
     async fn send(&mut self, memory: &[Settlement], postgres: &[Settlement]) -> Result<(), TestCaseError> {
-        let a = self.memory.settle(self.now, 0, self.settlements, memory);
-        let b = self.postgres.settle(0, self.settlements, postgres).await.unwrap();
+        let a = self.memory.settle(self.now, memory);
+        let b = self.postgres.settle(postgres).await.unwrap();
         prop_assert_eq!(self.places(&a.settled, |held| held.memory), self.places(&b.settled, |held| held.postgres), "settled");
         prop_assert_eq!(self.places(&a.lost, |held| held.memory), self.places(&b.lost, |held| held.postgres), "lost");
         Ok(())

@@ -25,11 +25,13 @@ fn busy(workers: &str) -> String {
 async fn claim_and_die(database: &PgConnectOptions, jobs: i64) -> BTreeSet<JobId> {
     let inside = database.clone().options([("search_path", "simq_test")]);
     let mut connection = PgConnection::connect_with(&inside).await.unwrap();
-    let mut stolen = BTreeSet::new();
+    let (mut stolen, mut batch) = (BTreeSet::new(), 0_i64);
     eventually("jobs to claim", async || {
         let statement = sqlx::query(include_str!("../../src/real/pg/claim_new.sql"));
         let lease_us = 200_000_i64;
-        let statement = statement.bind(jobs - stolen.len() as i64).bind(lease_us).bind(99_i32).bind(i32::MIN).bind(0_i64);
+        batch += 1;
+        let statement =
+            statement.bind(jobs - stolen.len() as i64).bind(lease_us).bind(i32::MIN).bind(0_i64).bind(batch).bind(99_i32);
         let claimed = statement.fetch_all(&mut connection).await.unwrap_or_default();
         stolen.extend(claimed.iter().map(|row| JobId(row.get::<i64, _>("id") as u64)));
         (stolen.len() as i64 == jobs).then_some(())

@@ -75,6 +75,7 @@ pub fn scenario() -> Scenario {
             )],
             ..downstream::Settings::default()
         },
+        chaos: vec![],
         policies: policies(),
         assertions: vec![],
     }

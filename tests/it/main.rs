@@ -1,12 +1,16 @@
 //! Behaviour, a file each. One binary, so that the suite links once.
 #![allow(clippy::unwrap_used, clippy::disallowed_types, clippy::disallowed_methods, reason = "a test may panic and wait")]
 
+mod answers;
 mod article;
 mod bench;
+mod chaos;
 mod cli_run;
 mod cluster;
 mod conformance;
 mod crash;
+mod desk;
+mod fidelity;
 mod gate;
 mod herd;
 mod mock;

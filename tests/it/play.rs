@@ -44,6 +44,7 @@ pub fn plan<'a>(scenario: &'a Scenario, index: usize, database: &'a PgConnectOpt
         seed: scenario.seed,
         database,
         own_server: false,
+        restarter: None,
         schema: schema.to_owned(),
         note: "simq test".to_owned(),
         keep: false,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use simq::job::JobId;
@@ -25,10 +25,8 @@ fn retry(after: Duration) -> How {
     How::Retry { after, reason: "status-503".into() }
 }
 
-/// Settles under a number that has not been used.
 async fn settle(store: &Store, settlements: &[Settlement]) -> Settled {
-    static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    store.settle(0, NUMBERS.fetch_add(1, Ordering::Relaxed), settlements).await.unwrap()
+    store.settle(settlements).await.unwrap()
 }
 
 async fn claim(store: &Store, limit: u32) -> Vec<Claim> {
@@ -119,14 +117,14 @@ async fn a_settle_under_a_lease_that_expired_and_was_claimed_again_is_lost_and_c
 }
 
 #[tokio::test]
-async fn a_settlement_that_is_sent_again_under_its_number_is_carried_out_once() {
+async fn a_settlement_that_is_sent_again_is_carried_out_once() {
     let discard = How::Discard { why: Why::Exhausted, reason: "status-503".into() };
     for how in [How::Complete, retry(MINUTE), retry(Duration::ZERO), discard, How::Release] {
         let (mut bench, store, claim) = claimed(3).await;
         let batch = [settlement(&claim, how)];
-        let first = store.settle(0, 1, &batch).await.unwrap();
+        let first = store.settle(&batch).await.unwrap();
         let row = bench.ask("SELECT jobs FROM jobs").await;
-        assert_eq!(store.settle(0, 1, &batch).await.unwrap(), first);
+        assert_eq!(store.settle(&batch).await.unwrap(), first);
         assert_eq!(first.settled, [claim.token]);
         assert_eq!(bench.ask("SELECT jobs FROM jobs").await, row, "{batch:?}");
     }
@@ -224,7 +222,7 @@ async fn a_job_of_higher_priority_and_a_retry_are_not_passed_over_for_ever() {
     while order.len() < 40 {
         order.extend(claim(&store, 2).await.iter().map(|claim| claim.job.0));
     }
-    assert_eq!(order[..2], [41, 1], "a settled retry makes the next claim look at everything");
+    assert_eq!(order[..2], [1, 3], "a settled retry makes the next claim look at the retries");
     order.sort_unstable();
     let all: Vec<u64> = (1..=41).filter(|id| *id != 2).collect();
     assert_eq!(order, all);
@@ -290,15 +288,30 @@ async fn a_store_that_is_closed_gives_its_transactions_jobs_back() {
 }
 
 #[tokio::test]
+async fn many_jobs_put_in_at_once_are_put_in_once_and_like_few() {
+    let mut bench = Bench::new().await;
+    let many: Vec<New> = (1..=500).map(|id| New { priority: (id % 3) as i16, ..new(id) }).collect();
+    bench.insert(&many).await;
+    bench.restart();
+    bench.insert(&many).await;
+    let store = bench.quick_store(1).await;
+    let first = claim(&store, 1).await.remove(0);
+    assert_eq!((first.job, &*first.kind, &*first.payload), (JobId(2), "email", "{\"to\":\"customer-2@example.com\"}"));
+    assert_eq!(bench.ask("SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(priority) FROM jobs").await, "500 500 501");
+}
+
+#[tokio::test]
 async fn the_tables_refuse_what_no_job_can_be() {
     let mut bench = Bench::new().await;
     bench.insert(&[new(1)]).await;
     for (statement, constraint) in [
-        ("UPDATE ready SET retries = 4", "retries_within_bounds"),
-        ("INSERT INTO finished VALUES (now(), 'running', NULL, '{}')", "known_status"),
-        ("INSERT INTO finished VALUES (now(), 'completed', 'exhausted', '{}')", "discarded_means_why"),
-        ("INSERT INTO finished VALUES (now(), 'discarded', 'tired', '{}')", "known_why"),
-        ("INSERT INTO lease VALUES (1, 0, now(), '{}')", "leases_hold_jobs"),
+        ("UPDATE ready SET max_retries = -1", "retries_within_bounds"),
+        ("INSERT INTO finished VALUES (now(), 1, 'running')", "known_status"),
+        ("INSERT INTO finished VALUES (now(), 1, 'completed', 'exhausted')", "discarded_means_why"),
+        ("INSERT INTO finished VALUES (now(), 1, 'discarded', 'tired')", "known_why"),
+        ("INSERT INTO finished VALUES (now(), 1, 'discarded', 'exhausted', '{1, 2}', '{status-503}')", "a_failure_for_each"),
+        ("INSERT INTO batch VALUES (1, 0, '{}')", "batches_hold_jobs"),
+        ("INSERT INTO lease VALUES (1, now(), 2, '{7, 8}')", "leases_hold_jobs"),
     ] {
         let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut bench.connection).await.unwrap_err();
         assert_eq!(refused.as_database_error().and_then(|error| error.constraint()), Some(constraint), "{statement}");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const WORDS: [&str; 6] = ["time", "rng", "dist", "job", "call", "nearest"];
 
 /// What a room may use beside itself and the words. What is not listed is forbidden, and a room that is not listed is unknown.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("time", &[]),
     ("rng", &[]),
     ("dist", &[]),
@@ -25,10 +25,12 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("journal", &["worker", "queue", "downstream", "workload"]),
     // A scenario is made of the settings of the core, and asserts figures by their names.
     ("scenario", &["policy", "downstream", "workload", "queue", "worker", "metrics"]),
+    // How fast a machine's parts are: what `real` measures and `sim` is told.
+    ("profile", &[]),
     // A fold over the journal, and the words of its entries.
-    ("metrics", &["journal", "worker", "queue"]),
-    ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
-    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
+    ("metrics", &["journal", "worker", "queue", "workload", "scenario"]),
+    ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
+    ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
     ("report", &["metrics", "scenario"]),
     ("check", &["metrics", "scenario"]),
 ];
@@ -156,6 +158,10 @@ fn sources(places: &[&str]) -> Vec<Source> {
     let mut files = Vec::new();
     let mut rest: Vec<PathBuf> = places.iter().map(|place| root.join(place)).collect();
     while let Some(path) = rest.pop() {
+        // What cargo built for the peers is nobody's source.
+        if path.ends_with("target") {
+            continue;
+        }
         if path.is_dir() {
             rest.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 
@@ -13,13 +12,14 @@ use crate::cli::Exit;
 use crate::cli::args;
 use crate::cli::database::Lent;
 use crate::cli::exit::Code;
-use crate::cli::progress::Progress;
 use crate::cli::run::{self, AUDIT};
+use crate::cli::say::say;
 use crate::metrics::{End, EngineMetric, Limit};
+use crate::profile::Profile;
 use crate::real::pg::Schema;
-use crate::real::{Live, probe};
+use crate::real::probe;
 use crate::scenario::Scenario;
-use crate::sim::{self, Profile, replicate};
+use crate::sim::{self, replicate};
 
 /// Rounds of the engine's probe.
 const ROUNDS: usize = 20;
@@ -169,9 +169,13 @@ fn os() -> String {
 }
 
 fn measure_engine(scenario: &Scenario, order: &Order<'_>) -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
-    let progress = Progress::new(scenario, Arc::new(Live::default()), order.quiet);
+    let tell = |sentence: &str| {
+        if !order.quiet {
+            say(sentence);
+        }
+    };
     runtime()?.block_on(async {
-        let lent = Lent::borrow(order.database_url, scenario.database.durable, &progress).await?;
+        let lent = Lent::borrow(order.database_url, scenario.database.durable, &tell).await?;
         let note = format!("simq {}: the engine's probe", env!("CARGO_PKG_VERSION"));
         let schema = Schema::create(&lent.options, &lent.schema(0, 1), &note).await.context(Code(Exit::Environment))?;
         let probed = probe(&schema, ROUNDS).await.context(Code(Exit::Environment));

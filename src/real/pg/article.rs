@@ -71,6 +71,11 @@ impl Article {
         drop(std::mem::take(&mut *self.open.lock().expect("nobody panics while holding it")));
     }
 
+    /// The same for these claims only.
+    pub(super) fn drop_some(&self, tokens: &[Token]) {
+        tokens.iter().for_each(|token| drop(self.take(*token)));
+    }
+
     fn keep(&self, transaction: Lent) -> Token {
         let mut open = self.open.lock().expect("nobody panics while holding it");
         open.claims += 1;

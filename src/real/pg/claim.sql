@@ -1,7 +1,7 @@
--- Takes up to $1 due jobs for $2 microseconds on behalf of worker $3, and puts them under leases of at most $4 jobs each. New jobs
--- come from `ready`, by rank (minus the priority), then number; retries from `scheduled`, of each rank the longest due; of both, the best $1 by rank,
--- then number. Rows that another claim holds are passed over. One row comes back even if there was no job, since each also says how long
--- until the next retry is due.
+-- Takes up to $1 due jobs for $2 microseconds. New jobs come from `ready`, behind the mark ($3, $4), by rank (minus the priority), then
+-- number; retries from `scheduled`, of each rank the longest due; of both, the best $1 by rank, then number. Rows that another claim
+-- holds are passed over. Of the jobs, those from place $7[i] (from 0) to the next are batch $5[i] on behalf of worker $6[i]. One row
+-- comes back even if there was no job, since each also says when the next retry is due.
 WITH RECURSIVE step AS (
     (SELECT rank FROM scheduled ORDER BY rank LIMIT 1)
     UNION ALL
@@ -12,6 +12,7 @@ WITH RECURSIVE step AS (
     SELECT rank FROM step WHERE rank IS NOT NULL
 ), fresh AS MATERIALIZED (
     SELECT ctid, rank, id FROM ready
+    WHERE (rank, id) > ($3::integer, $4::bigint)
     ORDER BY rank, id
     LIMIT $1
     FOR UPDATE SKIP LOCKED
@@ -34,17 +35,24 @@ WITH RECURSIVE step AS (
     DELETE FROM ready WHERE ctid = ANY (ARRAY(SELECT ctid FROM best WHERE is_fresh)) RETURNING ready.*
 ), from_scheduled AS (
     DELETE FROM scheduled WHERE ctid = ANY (ARRAY(SELECT ctid FROM best WHERE NOT is_fresh)) RETURNING scheduled.*
-), taken AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY rank, id) - 1 AS place
-    FROM (SELECT *, true AS is_fresh FROM from_ready UNION ALL SELECT *, false FROM from_scheduled) AS both_kinds
-), part AS MATERIALIZED (
-    SELECT part, nextval('lease_numbers') AS lease FROM (SELECT DISTINCT place / $4 AS part FROM taken) AS parts
-), leased AS (
-    INSERT INTO lease (id, worker, until, items)
-    SELECT part.lease, $3, statement_timestamp() + $2::bigint * interval '1 microsecond',
+), taken AS (
+    SELECT id, rank, type, payload, 0 AS retries, max_retries, created_at, created_at AS schedule_at, NULL::bigint AS last_delay_ns,
+        NULL::text AS failure, true AS is_fresh
+    FROM from_ready
+    UNION ALL
+    SELECT id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure, false FROM from_scheduled
+), share AS MATERIALIZED (
+    SELECT *, width_bucket(row_number() OVER (ORDER BY rank, id) - 1, $7::bigint[]) AS part FROM taken
+), made AS (
+    INSERT INTO batch (id, worker, items)
+    SELECT ($5::bigint[])[part], ($6::integer[])[part],
         array_agg(ROW(id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure)::job)
-    FROM taken JOIN part ON part.part = taken.place / $4
-    GROUP BY part.lease
+    FROM share
+    GROUP BY part
+    RETURNING id, cardinality(items) AS size
+), leased AS (
+    INSERT INTO lease (batch, until, size)
+    SELECT id, statement_timestamp() + $2::bigint * interval '1 microsecond', size FROM made
 ), later AS (
     SELECT min(first.due) AS due
     FROM level CROSS JOIN LATERAL (
@@ -54,19 +62,8 @@ WITH RECURSIVE step AS (
         LIMIT 1
     ) AS first
 )
-SELECT
-    part.lease AS "lease?",
-    taken.place AS "place?",
-    taken.id AS "id?",
-    taken.rank AS "rank?",
-    taken.is_fresh AS "is_fresh?",
-    taken.type AS "kind?",
-    taken.payload AS "payload?",
-    taken.retries AS "retries?",
-    taken.max_retries AS "max_retries?",
-    taken.last_delay_ns AS "last_delay_ns?",
-    (extract(epoch FROM statement_timestamp() - taken.created_at) * 1000000)::bigint AS "age_us?",
-    (extract(epoch FROM statement_timestamp() - taken.schedule_at) * 1000000)::bigint AS "lag_us?",
-    (extract(epoch FROM later.due - statement_timestamp()) * 1000000)::bigint AS "next_due_us?"
-FROM later LEFT JOIN (taken JOIN part ON part.part = taken.place / $4) ON true
-ORDER BY taken.place
+SELECT later.due AS "next_due?: Stamp", statement_timestamp() AS "now!: Stamp",
+    share.part AS "part?", share.id AS "id?", share.rank AS "rank?", share.is_fresh AS "is_fresh?", share.type AS "kind?: Text",
+    share.payload AS "payload?: Text", share.retries AS "retries?", share.max_retries AS "max_retries?",
+    share.last_delay_ns AS "last_delay_ns?", share.created_at AS "created?: Stamp", share.schedule_at AS "due?: Stamp"
+FROM later LEFT JOIN share ON true

@@ -11,8 +11,8 @@ use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A fixed number of connections.
-#[derive(Debug)]
+/// A fixed number of connections. Copies share them.
+#[derive(Clone, Debug)]
 pub(super) struct Connections {
     options: PgConnectOptions,
     idle: Arc<Mutex<Vec<PgConnection>>>,

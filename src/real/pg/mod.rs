@@ -19,8 +19,8 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 pub use facts::settings;
-pub use producer::{Batch, JobRow, announce, insert, is_idle, rows};
-pub use store::Store;
+pub use producer::{Batch, announce, copy, enlist, insert, is_idle, rows, state};
+pub use store::{PLANS, Store};
 
 /// The oldest server that is supported, as `server_version_num` counts.
 const OLDEST_SERVER: i32 = 140_000;
@@ -122,6 +122,11 @@ impl Schema {
         &self.options
     }
 
+    /// The same schema by another way, such as a proxy's.
+    pub fn reached_by(&self, options: PgConnectOptions) -> Schema {
+        Schema { name: self.name.clone(), options }
+    }
+
     /// Drops it with all that is in it.
     ///
     /// # Errors
@@ -160,7 +165,9 @@ pub async fn leftovers(connection: &mut PgConnection) -> Result<Vec<String>, Err
 }
 
 fn inside(database: &PgConnectOptions, schema: &str) -> PgConnectOptions {
-    database.clone().options([("search_path", schema), ("default_transaction_isolation", "read committed")])
+    // By its name a run knows its own connections.
+    let named = database.clone().application_name(schema);
+    named.options([("search_path", schema), ("default_transaction_isolation", "read committed")])
 }
 
 fn is_plain(name: &str) -> bool {

@@ -1,51 +1,51 @@
--- Ends claims, as settlement number $2 of client $1: job $4[i] under lease $3[i] is completed, retried $6[i] nanoseconds from now,
--- discarded because of $7[i], or released, as $5[i] says; $8[i] is what went wrong. The jobs that come back were held; the others are
--- lost. Nothing comes back, and nothing is done, if this settlement was carried out before.
-WITH settlement AS MATERIALIZED (
-    SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[], $8::text[])
-        AS s (lease, job, how, delay_ns, why, failure)
-), held AS MATERIALIZED (
-    SELECT id, items FROM lease WHERE id = ANY ($3::bigint[]) ORDER BY id FOR UPDATE
-), item AS MATERIALIZED (
-    SELECT held.id AS lease, i.id, i.rank, i.type, i.payload, i.retries, i.max_retries, i.created_at, i.schedule_at, i.last_delay_ns,
-        coalesce(settlement.failure, i.failure) AS failure, settlement.how, settlement.delay_ns, settlement.why
-    FROM held
-    CROSS JOIN LATERAL unnest(held.items) AS i
-    LEFT JOIN settlement ON settlement.lease = held.id AND settlement.job = i.id
-), turn AS (
-    INSERT INTO receipt AS last (client, number, lost)
-    SELECT $1, $2, ARRAY(SELECT job FROM settlement WHERE NOT EXISTS (
-        SELECT FROM item WHERE item.lease = settlement.lease AND item.id = settlement.job))
-    ON CONFLICT (client) DO UPDATE SET number = excluded.number, lost = excluded.lost WHERE last.number < excluded.number
-    RETURNING number
-), rest AS MATERIALIZED (
-    SELECT lease, array_agg(
-            ROW(id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure)::job
-        ) FILTER (WHERE how IS NULL) AS items
-    FROM item
-    WHERE EXISTS (SELECT FROM turn)
-    GROUP BY lease
+-- Ends claims: of batches $1, each named once. Jobs $3[i] of batch $2[i] are completed. Jobs $5[i] of batch $4[i] go back, $7[i] having gone wrong:
+-- for a retry $6[i] nanoseconds from now, or, if that is NULL, as if never claimed. Jobs $9[i] of batch $8[i] are discarded because of
+-- $10[i], $11[i] having gone wrong. What comes back is how many of them were held and are settled by this.
+WITH held AS MATERIALIZED (
+    SELECT batch, size, settled FROM lease WHERE batch = ANY ($1::bigint[]) ORDER BY batch FOR UPDATE
+), completed AS MATERIALIZED (
+    SELECT held.batch, s.job
+    FROM unnest($2::bigint[], $3::bigint[]) AS s (batch, job) JOIN held ON held.batch = s.batch
+    WHERE s.job <> ALL (held.settled)
+), returned AS MATERIALIZED (
+    SELECT held.batch, s.job, s.delay_ns, s.failure
+    FROM unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::text[]) AS s (batch, job, delay_ns, failure)
+    JOIN held ON held.batch = s.batch
+    WHERE s.job <> ALL (held.settled)
+), discarded AS MATERIALIZED (
+    SELECT held.batch, s.job, s.why, s.failure
+    FROM unnest($8::bigint[], $9::bigint[], $10::text[], $11::text[]) AS s (batch, job, why, failure)
+    JOIN held ON held.batch = s.batch
+    WHERE s.job <> ALL (held.settled)
+), settled AS MATERIALIZED (
+    SELECT batch, array_agg(job) AS jobs
+    FROM (SELECT batch, job FROM completed UNION ALL SELECT batch, job FROM returned UNION ALL SELECT batch, job FROM discarded) AS s
+    GROUP BY batch
 ), emptied AS (
-    DELETE FROM lease WHERE id = ANY (ARRAY(SELECT lease FROM rest WHERE items IS NULL))
+    DELETE FROM lease USING settled JOIN held ON held.batch = settled.batch
+    WHERE lease.batch = settled.batch AND cardinality(held.settled) + cardinality(settled.jobs) >= held.size
 ), shrunk AS (
-    UPDATE lease SET items = rest.items FROM rest WHERE lease.id = rest.lease AND rest.items IS NOT NULL
-), ended AS (
-    INSERT INTO finished (at, status, why, items)
-    SELECT statement_timestamp(), CASE how WHEN 'complete' THEN 'completed' ELSE 'discarded' END, why,
-        array_agg(ROW(id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure)::job)
-    FROM item
-    WHERE how IN ('complete', 'discard') AND EXISTS (SELECT FROM turn)
-    GROUP BY how, why
+    UPDATE lease SET settled = held.settled || settled.jobs
+    FROM settled JOIN held ON held.batch = settled.batch
+    WHERE lease.batch = settled.batch AND cardinality(held.settled) + cardinality(settled.jobs) < held.size
+), done AS (
+    INSERT INTO finished (at, batch, status, jobs)
+    SELECT statement_timestamp(), batch, 'completed', array_agg(job) FROM completed GROUP BY batch
+), given_up AS (
+    INSERT INTO finished (at, batch, status, why, jobs, failures)
+    SELECT statement_timestamp(), batch, 'discarded', why, array_agg(job), array_agg(failure) FROM discarded GROUP BY batch, why
+), item AS MATERIALIZED (
+    -- Once for all, so that each batch is unpacked once.
+    SELECT batch.id AS batch, i.id AS job, i.rank, i.type, i.payload, i.retries, i.max_retries, i.created_at, i.schedule_at,
+        i.last_delay_ns, i.failure
+    FROM batch CROSS JOIN LATERAL unnest(batch.items) AS i
+    WHERE batch.id = ANY (ARRAY(SELECT DISTINCT batch FROM returned))
 ), waiting AS (
-    INSERT INTO scheduled
-    SELECT id, rank, type, payload, retries + CASE how WHEN 'retry' THEN 1 ELSE 0 END, max_retries, created_at,
-        CASE how
-            WHEN 'retry' THEN statement_timestamp() + ceil(delay_ns / 1000.0)::float8 * interval '1 microsecond'
-            ELSE schedule_at
-        END,
-        CASE how WHEN 'retry' THEN delay_ns ELSE last_delay_ns END, failure
-    FROM item
-    WHERE how IN ('retry', 'release') AND EXISTS (SELECT FROM turn)
+    INSERT INTO scheduled (id, rank, type, payload, retries, max_retries, created_at, schedule_at, last_delay_ns, failure)
+    SELECT item.job, item.rank, item.type, item.payload, item.retries + CASE WHEN returned.delay_ns IS NULL THEN 0 ELSE 1 END,
+        item.max_retries, item.created_at,
+        coalesce(statement_timestamp() + (returned.delay_ns / 1000 + sign(returned.delay_ns % 1000)) * interval '1 microsecond', item.schedule_at),
+        coalesce(returned.delay_ns, item.last_delay_ns), coalesce(returned.failure, item.failure)
+    FROM item JOIN returned ON returned.batch = item.batch AND returned.job = item.job
 )
-SELECT turn.number AS "number!", item.lease AS "lease?", item.id AS "job?"
-FROM turn LEFT JOIN item ON item.how IS NOT NULL
+SELECT coalesce(sum(cardinality(jobs)), 0) AS "settled!" FROM settled

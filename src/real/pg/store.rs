@@ -3,8 +3,11 @@
 //! Two stores stand behind one picture. [`lease`](super::lease) is the engine: claims in batches under leases, nothing held open. In
 //! [`article`](super::article) a claim's transaction stays open until its job is settled, as many home-made queues have it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
 
 use super::article::Article;
 use super::connections::Connections;
@@ -13,6 +16,11 @@ use super::{Error, Schema};
 use crate::job::JobId;
 use crate::queue::{ClaimMode, Claimed, Settled, Settlement, Token};
 use crate::worker;
+
+/// Plans as they were measured, whatever the statistics say: a queue's tables are empty at one moment and full at the next, and a
+/// plan that reads one from end to end is never the right one. Planning such a statement anew each time costs as much as carrying it out.
+pub const PLANS: [(&str, &str); 3] =
+    [("plan_cache_mode", "force_generic_plan"), ("enable_seqscan", "off"), ("enable_bitmapscan", "off")];
 
 /// Jobs in Postgres.
 #[derive(Debug)]
@@ -24,7 +32,7 @@ pub struct Store {
 
 #[derive(Debug)]
 enum Mode {
-    Lease(Lease),
+    Lease(Arc<Lease>),
     Transaction(Article),
 }
 
@@ -34,12 +42,7 @@ impl Store {
     /// # Errors
     /// If the database can't be reached, or has too few connections left.
     pub async fn open(schema: &Schema, workers: &worker::Settings) -> Result<Store, Error> {
-        let connections = Connections::open(schema.options(), workers.connections).await.map_err(Error::Unreachable)?;
-        let mode = match workers.claim {
-            ClaimMode::Lease => Mode::Lease(Lease::default()),
-            ClaimMode::Transaction => Mode::Transaction(Article::default()),
-        };
-        Ok(Store { connections, mode, transactions: AtomicU64::new(0) })
+        Store::open_as(schema, workers, false).await
     }
 
     /// The same, but that each claim looks at everything: slower, and with the order kept to the letter (the module `lease` says how far it is bent otherwise).
@@ -47,20 +50,28 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub async fn open_strict(schema: &Schema, workers: &worker::Settings) -> Result<Store, Error> {
-        let mut store = Store::open(schema, workers).await?;
-        if let Mode::Lease(leases) = &mut store.mode {
-            leases.look_each_time();
-        }
-        Ok(store)
+        Store::open_as(schema, workers, true).await
+    }
+
+    async fn open_as(schema: &Schema, workers: &worker::Settings, strict: bool) -> Result<Store, Error> {
+        let open =
+            async |options: &PgConnectOptions| Connections::open(options, workers.connections).await.map_err(Error::Unreachable);
+        let (connections, mode) = match workers.claim {
+            ClaimMode::Lease => {
+                let connections = open(&schema.options().clone().options(PLANS)).await?;
+                (connections.clone(), Mode::Lease(Lease::open(connections, strict).await?))
+            }
+            ClaimMode::Transaction => (open(schema.options()).await?, Mode::Transaction(Article::default())),
+        };
+        Ok(Store { connections, mode, transactions: AtomicU64::new(0) })
     }
 
     /// Transactions begun for the workers so far.
     pub fn transactions(&self) -> u64 {
-        let more = match &self.mode {
-            Mode::Lease(leases) => leases.second_looks(),
-            Mode::Transaction(_) => 0,
-        };
-        self.transactions.load(Ordering::Relaxed) + more
+        match &self.mode {
+            Mode::Lease(lease) => lease.statements(),
+            Mode::Transaction(_) => self.transactions.load(Ordering::Relaxed),
+        }
     }
 
     /// Takes up to `limit` due jobs for `worker`, exclusive for `lease`. In transaction mode one at the most.
@@ -68,32 +79,24 @@ impl Store {
     /// # Errors
     /// Whatever the database says. Jobs may have been claimed all the same; their leases will expire.
     pub async fn claim(&self, worker: u32, limit: u32, lease: Duration) -> Result<Claimed, sqlx::Error> {
-        let mut connection = self.connections.take().await?;
-        self.count();
         match &self.mode {
-            Mode::Lease(leases) => {
-                let claimed = leases.claim(&mut connection, worker, limit, lease).await?;
-                connection.give_back();
-                Ok(claimed)
+            Mode::Lease(engine) => engine.claim(worker, limit, lease).await,
+            Mode::Transaction(article) => {
+                let connection = self.connections.take().await?;
+                self.transactions.fetch_add(1, Ordering::Relaxed);
+                article.claim(connection).await
             }
-            Mode::Transaction(article) => article.claim(connection).await,
         }
     }
 
-    /// Ends claims, as settlement number `number` of this worker: numbers rise from settlement to settlement, and one that is sent
-    /// again keeps its number and is carried out once.
+    /// Ends claims. A settlement can be sent again, and is carried out once: a claim that this store has settled before stays settled as it
+    /// was.
     ///
     /// # Errors
     /// Whatever the database says. In lease mode the same settlement can be sent again, whether it was carried out or not.
-    pub async fn settle(&self, worker: u32, number: u64, settlements: &[Settlement]) -> Result<Settled, sqlx::Error> {
+    pub async fn settle(&self, settlements: &[Settlement]) -> Result<Settled, sqlx::Error> {
         match &self.mode {
-            Mode::Lease(leases) => {
-                let mut connection = self.connections.take().await?;
-                self.count();
-                let settled = leases.settle(&mut connection, worker, number, settlements).await?;
-                connection.give_back();
-                Ok(settled)
-            }
+            Mode::Lease(engine) => engine.settle(settlements).await,
             Mode::Transaction(article) => Ok(article.settle(settlements).await),
         }
     }
@@ -105,14 +108,8 @@ impl Store {
     /// Whatever the database says.
     pub async fn extend(&self, claims: &[(JobId, Token)], lease: Duration) -> Result<Vec<Token>, sqlx::Error> {
         match &self.mode {
+            Mode::Lease(engine) => engine.extend(claims, lease).await,
             Mode::Transaction(_) => Ok(Vec::new()),
-            Mode::Lease(leases) => {
-                let mut connection = self.connections.take().await?;
-                self.count();
-                let lost = leases.extend(&mut connection, claims, lease).await?;
-                connection.give_back();
-                Ok(lost)
-            }
         }
     }
 
@@ -122,14 +119,15 @@ impl Store {
     /// Whatever the database says.
     pub async fn reap(&self) -> Result<(u64, u64), sqlx::Error> {
         match &self.mode {
+            Mode::Lease(engine) => engine.reap().await,
             Mode::Transaction(_) => Ok((0, 0)),
-            Mode::Lease(leases) => {
-                let mut connection = self.connections.take().await?;
-                self.count();
-                let reaped = leases.reap(&mut connection).await?;
-                connection.give_back();
-                Ok(reaped)
-            }
+        }
+    }
+
+    /// Whoever held these claims is gone, and what only it could end is ended: its open transactions. Leases run out by themselves.
+    pub fn abandon(&self, tokens: &[Token]) {
+        if let Mode::Transaction(article) = &self.mode {
+            article.drop_some(tokens);
         }
     }
 
@@ -139,10 +137,6 @@ impl Store {
             article.abandon();
         }
         self.connections.close().await;
-    }
-
-    fn count(&self) {
-        self.transactions.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plotters::style::{BLACK, Color};
 
+use super::blows;
 use super::canvas::{ALARM, Canvas, Drawn, GRID, Point, QUIET, Side, TEXT, Type};
 use super::scale::{Scale, Spread, tick_text};
 use crate::metrics::Limit;
@@ -79,6 +80,9 @@ fn conditions(comparison: &Comparison) -> String {
             let _ = write!(text, " and {} more", n - 3);
         }
     }
+    if !scenario.chaos.is_empty() {
+        let _ = write!(text, " · {}", many(scenario.strikes(scenario.seed).len() as f64, "blow"));
+    }
     let _ = write!(text, " · seed {}", scenario.seed.0);
     if let Some(most @ 2..) = comparison.runs.iter().map(|run| run.repetition).max() {
         let _ = write!(text, " · {most} repetitions");
@@ -120,24 +124,20 @@ impl Plot {
         (self.x.place(secs), self.y.place(value))
     }
 
-    /// Outages as grey bands; with `named`, their modes stand above the plot where there is room.
+    /// Outages as grey bands, and where chaos struck; with `named`, what they are stands above the plot where there is room.
     pub(super) fn outages(&self, canvas: &Canvas<'_>, comparison: &Comparison, named: bool) -> Drawn {
-        let mut taken = self.left;
-        for outage in &comparison.scenario.spells() {
+        let outages = comparison.scenario.spells();
+        let mut names = Vec::new();
+        for outage in &outages {
             let (from, until) = (self.x.place(outage.window.from.as_secs_f64()), self.x.place(outage.window.until.as_secs_f64()));
             if until <= self.left || from >= self.right {
                 continue;
             }
             canvas.rect((from, self.top), (until, self.bottom), BLACK.mix(0.14))?;
-            let kind = Type::of(13.5).ink(QUIET).side(Side::Middle);
-            let half = canvas.measure(outage.mode.name(), kind) / 2.0;
-            let middle = f64::midpoint(from, until).clamp(self.left + half, (self.right - half).max(self.left + half));
-            if named && middle - half >= taken {
-                canvas.text(outage.mode.name(), (middle, self.top - 11.0), kind)?;
-                taken = middle + half + 8.0;
-            }
+            names.push((f64::midpoint(from, until), outage.mode.name(), blows::quiet()));
         }
-        Ok(())
+        names.extend(blows::draw(self, canvas, comparison)?);
+        if named { blows::write(names, self, canvas) } else { Ok(()) }
     }
 
     /// The base line and, with `labels`, ticks and the word for the axis below.

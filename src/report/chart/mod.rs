@@ -12,6 +12,7 @@
 
 mod attempts;
 mod bars;
+mod blows;
 mod canvas;
 mod completion;
 mod delays;

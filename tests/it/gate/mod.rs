@@ -15,8 +15,9 @@ use std::sync::atomic::AtomicBool;
 
 use simq::check::{Runs, Time};
 use simq::policy::Policy;
+use simq::profile::Profile;
 use simq::scenario::{self, Scenario};
-use simq::sim::{self, Profile};
+use simq::sim;
 
 /// Over in a moment of real time and nothing of virtual time; no engine is asked for.
 const SMALL: &str = "name = 'small'\nhorizon = '30s'\nseed = 3\n\

@@ -5,11 +5,12 @@
 //! a terminal does not hit it.
 //!
 //! ```text
-//! simq ──stdin: spec, then nothing until the end──► guard ──child──► initdb, then postgres
+//! simq ──stdin: spec, wishes, its end────────────► guard ──child──► initdb, then postgres
 //!      ◄──stdout: Ready, then Ended or nothing────
 //! ```
 
-use std::io::{self, Read};
+use std::collections::VecDeque;
+use std::io::{self, BufRead};
 use std::thread;
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 
 use super::directory::Directory;
 use super::error::chain;
-use super::protocol::{Ready, Report, Spec, Template, read_spec, say};
+use super::protocol::{Ready, Report, Spec, Template, Wish, read_spec, say};
 use super::server::{Halt, Server, initdb};
 use super::{Error, reap, template};
 
@@ -48,14 +49,20 @@ async fn own(spec: &Spec, lifeline: &mut Lifeline) -> Result<(), Halt> {
     reap::stale(&spec.parents, spec.user.as_ref());
     let directory = Directory::create(&spec.parents, spec.user.as_ref())?;
     let mut server = bring_up(spec, &directory, lifeline).await?;
-    tokio::select! {
-        status = server.wait() => {
-            let tail = directory.log_tail();
-            Err(Error::Ended(if tail.is_empty() { status } else { format!("{status}: {tail}") }).into())
-        }
-        () = lifeline.cut() => {
-            server.stop().await;
-            if lifeline.terminated { Err(Error::Ended("its guard got SIGTERM".to_owned()).into()) } else { Ok(()) }
+    loop {
+        tokio::select! {
+            status = server.wait() => {
+                let tail = directory.log_tail();
+                return Err(Error::Ended(if tail.is_empty() { status } else { format!("{status}: {tail}") }).into());
+            }
+            wish = lifeline.wish() => match wish {
+                Some(Wish::Restart(how)) => server = server.restart(how, spec, &directory, lifeline).await?,
+                None => {
+                    server.stop().await;
+                    let terminated = || Error::Ended("its guard got SIGTERM".to_owned());
+                    return if lifeline.terminated { Err(terminated().into()) } else { Ok(()) };
+                }
+            },
         }
     }
 }
@@ -105,7 +112,9 @@ async fn prepare(spec: &Spec, directory: &Directory, lifeline: &mut Lifeline) ->
 /// What the guard hangs on: simq's end of the pipe. SIGTERM cuts it too; SIGINT and SIGHUP, which terminals send to
 /// everybody, do not.
 pub(super) struct Lifeline {
-    pipe: mpsc::Receiver<()>,
+    pipe: mpsc::Receiver<Wish>,
+    /// Wishes that came while something else was waited for.
+    kept: VecDeque<Wish>,
     terminate: Signal,
     terminated: bool,
     _deaf: [Signal; 2],
@@ -113,14 +122,20 @@ pub(super) struct Lifeline {
 
 impl Lifeline {
     fn grab() -> io::Result<Lifeline> {
-        let (open, pipe) = mpsc::channel(1);
+        let (wishes, pipe) = mpsc::channel(1);
         // A thread, since a runtime would wait for its blocked read at the end.
         thread::Builder::new().name("lifeline".into()).spawn(move || {
-            let _held_until_the_end = open;
-            let _error_is_the_end_too = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
+            // An error is the end too.
+            for line in io::stdin().lock().lines().map_while(Result::ok) {
+                let Ok(wish) = serde_json::from_str(&line) else { continue };
+                if wishes.blocking_send(wish).is_err() {
+                    return;
+                }
+            }
         })?;
         Ok(Lifeline {
             pipe,
+            kept: VecDeque::new(),
             terminate: signal(SignalKind::terminate())?,
             terminated: false,
             _deaf: [signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?],
@@ -129,12 +144,29 @@ impl Lifeline {
 
     /// Returns when the server is not wanted any more, and from then on at once.
     pub(super) async fn cut(&mut self) {
+        while let Some(wish) = self.next().await {
+            self.kept.push_back(wish);
+        }
+    }
+
+    /// What is wished for next; `None` when the server is not wanted any more.
+    async fn wish(&mut self) -> Option<Wish> {
+        match self.kept.pop_front() {
+            Some(kept) if !self.terminated => Some(kept),
+            _ => self.next().await,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Wish> {
         if self.terminated {
-            return;
+            return None;
         }
         tokio::select! {
-            _closed = self.pipe.recv() => {}
-            _asked = self.terminate.recv() => self.terminated = true,
+            wish = self.pipe.recv() => wish,
+            _asked = self.terminate.recv() => {
+                self.terminated = true;
+                None
+            }
         }
     }
 }

@@ -34,17 +34,21 @@ use std::env;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use cache::Cache;
-use protocol::{Ready, Report, Spec};
+use protocol::{Ready, Report, Spec, Wish};
+
+use crate::scenario::chaos::Restart;
 
 pub use binaries::{Binaries, Source};
 pub use error::Error;
@@ -87,12 +91,16 @@ pub struct Startup {
     pub total: Duration,
 }
 
+/// Lets others restart a throwaway server, and keeps it from stopping by nothing.
+#[derive(Clone, Debug)]
+pub struct Restarter(Weak<Mutex<Option<ChildStdin>>>);
+
 /// A running throwaway server. Dropped, it begins to stop; [`Throwaway::stop`] also waits for the end.
 #[derive(Debug)]
 pub struct Throwaway {
     guard: Child,
     /// Closing it tells the guard to stop. No other child inherits it: the standard library opens pipes close-on-exec.
-    pipe: ChildStdin,
+    pipe: Arc<Mutex<Option<ChildStdin>>>,
     reports: Lines<BufReader<ChildStdout>>,
     spec: Spec,
     ready: Ready,
@@ -122,6 +130,7 @@ impl Throwaway {
         };
         let (prepare, start) = (ready.prepare, ready.start);
         let startup = Startup { binaries, template: ready.template, find, prepare, start, total: Duration::ZERO };
+        let pipe = Arc::new(Mutex::new(Some(pipe)));
         let mut throwaway = Throwaway { guard, pipe, reports, spec, ready, startup };
         throwaway.greet().await?;
         throwaway.startup.total = began.elapsed();
@@ -149,7 +158,12 @@ impl Throwaway {
         &self.startup
     }
 
-    /// The postmaster's process.
+    /// A handle to restart it by.
+    pub fn restarter(&self) -> Restarter {
+        Restarter(Arc::downgrade(&self.pipe))
+    }
+
+    /// The first postmaster's process.
     pub fn server_pid(&self) -> u32 {
         self.ready.pid
     }
@@ -173,7 +187,7 @@ impl Throwaway {
     /// If the guard does not end in time; it goes on trying.
     pub async fn stop(self) -> Result<(), Error> {
         let Throwaway { mut guard, pipe, .. } = self;
-        drop(pipe);
+        drop(pipe.lock().await.take());
         let ended = timeout(STOP_LIMIT, guard.wait()).await;
         ended.map(|_| ()).map_err(|_| Error::Ended(format!("it did not stop within {} s", STOP_LIMIT.as_secs())))
     }
@@ -193,6 +207,21 @@ impl Throwaway {
                 ended = self.ended() => return Err(ended),
             }
         }
+    }
+}
+
+impl Restarter {
+    /// Asks for a restart, and does not wait for it. That the server is back shows in its `pg_postmaster_start_time()`; if it does not
+    /// come back, [`Throwaway::ended`] says why.
+    ///
+    /// # Errors
+    /// If the server's guard is gone.
+    pub async fn restart(&self, how: Restart) -> std::io::Result<()> {
+        let gone = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let pipe = self.0.upgrade().ok_or_else(gone)?;
+        let mut pipe = pipe.lock().await;
+        let wish = serde_json::to_string(&Wish::Restart(how))?;
+        pipe.as_mut().ok_or_else(gone)?.write_all(format!("{wish}\n").as_bytes()).await
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::user::User;
+use crate::scenario::chaos::Restart;
 
 /// What the guard is to start; the first line of its stdin, whose end of file tells it to stop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,6 +21,13 @@ pub(super) struct Spec {
     pub(super) template: Option<PathBuf>,
     pub(super) user: Option<User>,
     pub(super) durable: bool,
+}
+
+/// What the guard may be asked for, once the server is up: further lines of its stdin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Wish {
+    /// Stop the server like this, and start it again on the same data.
+    Restart(Restart),
 }
 
 /// What the guard says on its stdout.

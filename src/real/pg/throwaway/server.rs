@@ -14,11 +14,15 @@ use super::directory::Directory;
 use super::guard::Lifeline;
 use super::protocol::Spec;
 use super::settings;
+use crate::scenario::chaos::Restart;
 
 const INITDB_LIMIT: Duration = Duration::from_secs(300);
 const START_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(2);
+/// How often a server whose predecessor was killed is started: the last of the old one's processes may hold its memory for a moment.
+const RESTARTS: u32 = 100;
+const RESTART_PAUSE: Duration = Duration::from_millis(50);
 
 /// A running postmaster. Killed if dropped; its children notice.
 #[derive(Debug)]
@@ -76,7 +80,7 @@ impl Server {
         let pid = child.id().expect("a child that nobody waited for has its pid");
         let mut server = Server { child, pid };
         let limit = Instant::now() + START_LIMIT;
-        while !is_ready(directory) {
+        while !is_ready(directory, pid) {
             tokio::select! {
                 status = server.wait() => return Err(failed(format!("postgres ended with {status}"), directory)),
                 () = lifeline.cut() => {
@@ -105,16 +109,42 @@ impl Server {
         }
     }
 
+    /// Stops it like this, and starts another on the same data.
+    pub(super) async fn restart(
+        mut self,
+        how: Restart,
+        spec: &Spec,
+        directory: &Directory,
+        lifeline: &mut Lifeline,
+    ) -> Result<Server, Halt> {
+        let signal = match how {
+            Restart::Fast => Signal::INT,
+            Restart::Immediate => Signal::QUIT,
+            Restart::Kill => Signal::KILL,
+        };
+        end(&mut self.child, signal).await;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match Server::start(spec, directory, lifeline).await {
+                Err(Halt::Failed(_)) if tries < RESTARTS => sleep(RESTART_PAUSE).await,
+                started => return started,
+            }
+        }
+    }
+
     /// Stops it at once, without a last checkpoint: nobody will read the data.
     pub(super) async fn stop(&mut self) {
         end(&mut self.child, Signal::QUIT).await;
     }
 }
 
-/// The postmaster writes its state into the last line of its pid file.
-fn is_ready(directory: &Directory) -> bool {
+/// The postmaster writes its state into the last line of its pid file, whose first line is its pid: a server that was killed leaves
+/// its own behind.
+fn is_ready(directory: &Directory, pid: u32) -> bool {
     let file = std::fs::read_to_string(directory.data().join("postmaster.pid")).unwrap_or_default();
-    file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
+    let line = |n: usize| file.lines().nth(n).map(str::trim);
+    line(0) == Some(&pid.to_string()) && line(7) == Some("ready")
 }
 
 async fn end(child: &mut Child, signal: Signal) {
