@@ -2,12 +2,12 @@
 //!
 //! Whatever the time, what comes out is the same: every figure of every repetition. This is the only place that knows how it is come by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 
 use anyhow::{Context, anyhow};
 
-use crate::check::{Runs, Time};
+use crate::check::{Rule, Runs, Time};
 use crate::cli::Exit;
 use crate::cli::args;
 use crate::cli::database::Lent;
@@ -125,15 +125,25 @@ fn in_real_time(scenario: &Scenario, order: &Order<'_>) -> anyhow::Result<Played
     if let Some(breach) = breaches.first() {
         return Err(anyhow!(Code(Exit::Audit)).context(breach.clone()));
     }
-    let mut runs = empty(order, fingerprint(&comparison.conditions.0));
-    for run in &comparison.runs {
-        runs.add(&run.policy, run.seed, &run.summary);
+    let mut played = Played { runs: empty(order, fingerprint(&comparison.conditions.0)), notes };
+    let spoilt: BTreeSet<u32> =
+        comparison.runs.iter().filter(|run| run.summary.limit == Limit::Harness).map(|run| run.repetition).collect();
+    // A moment's load spoils a repetition, for all policies, since they are compared within it; enough others are as good as all.
+    let left = scenario.repetitions as usize - spoilt.len();
+    let leave_out = !spoilt.is_empty() && left >= Rule::default().least;
+    for run in comparison.runs.iter().filter(|run| !leave_out || !spoilt.contains(&run.repetition)) {
+        played.runs.add(&run.policy, run.seed, &run.summary);
         if run.summary.limit == Limit::Harness {
             let evidence = &run.summary.limit_evidence;
-            runs.unfit.push(format!("the harness was the limit of `{}`, repetition {}: {evidence}", run.policy, run.repetition));
+            let why = format!("the harness was the limit of `{}`, repetition {}: {evidence}", run.policy, run.repetition);
+            played.runs.unfit.push(why);
         }
     }
-    Ok(Played { runs, notes })
+    if leave_out {
+        let (out, all) = (spoilt.len(), scenario.repetitions);
+        played.notes.push(format!("{out} of {all} repetitions were left out, since the harness was their limit"));
+    }
+    Ok(played)
 }
 
 /// Of the circumstances, those that must be alike for real figures to be compared.

@@ -66,7 +66,7 @@ fn slower(seconds: f64) -> String {
 async fn add_rounds(database: &PgConnectOptions, name: &str, plant: &str, all: &mut Probed) {
     let schema = Schema::create(database, name, "simq test").await.unwrap();
     execute(schema.options(), plant).await;
-    let probed = probe(&schema, 8).await.unwrap();
+    let probed = probe(&schema, 6).await.unwrap();
     all.settle.extend(&probed.settle);
     for (name, ratios) in probed.ratios {
         all.ratios.entry(name).or_default().extend(ratios);
@@ -82,7 +82,7 @@ async fn a_settlement_that_takes_a_third_longer_is_caught() {
     let more = slower(0.3 * median(&before.settle));
     let (mut old, mut new, mut same) = (Probed::default(), Probed::default(), Probed::default());
     // In turns, since a busy machine is busier at one time than at another.
-    for turn in 0..4 {
+    for turn in 0..3 {
         add_rounds(&database, &format!("simq_a{turn}"), "SELECT", &mut old).await;
         add_rounds(&database, &format!("simq_b{turn}"), &more, &mut new).await;
         add_rounds(&database, &format!("simq_c{turn}"), "SELECT", &mut same).await;
