@@ -11,7 +11,7 @@
 //! three doors through which everything happens, and who watches.
 //!
 //! **What is asked, and what happened.** [`scenario`] a TOML file, checked as a whole. [`metrics`] attempts, figures folded from them,
-//! and the audit of both.
+//! and the audit of both. [`check`] figures held against assertions and against a baseline.
 //!
 //! **Two drivers.** [`sim`] virtual time: a calendar of events, a store in memory. [`profile`] what it is told of a machine. `real`
 //! (feature `real`): tokio, Postgres, HTTP.
@@ -66,6 +66,8 @@ pub mod journal;
 pub mod scenario;
 
 pub mod metrics;
+
+pub mod check;
 
 pub mod profile;
 

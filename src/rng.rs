@@ -47,6 +47,8 @@ pub enum Stream {
     Wire = 32,
     /// In virtual time: how late a timer runs; keyed by its number.
     Timer = 33,
+    /// The resamples of a bootstrap.
+    Resample = 40,
 }
 
 impl Seed {

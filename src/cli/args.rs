@@ -1,12 +1,16 @@
 //! The words of the command line.
 
+mod gate;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, \
-4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
+pub(super) use gate::{Baseline, BaselineCommand, BaselineSave, CompareRuns, Gate, InTime};
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, 3 an assertion or the gate says no, \
+4 the measurement is not to be trusted (with --strict), or can't be compared, 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
 
 /// What will your retries do to a service that is down? Measure it.
 #[derive(Debug, Parser)]
@@ -22,6 +26,12 @@ pub(super) enum Command {
     Run(Run),
     /// Play a scenario in virtual time: no database, no waiting, the same figures for the same seed
     Sim(Sim),
+    /// Run a scenario and decide: its assertions, and what changed against a baseline
+    Gate(Gate),
+    /// Save, list, show and remove baselines
+    Baseline(Baseline),
+    /// Lay two runs beside each other: report folders or baselines
+    Compare(CompareRuns),
     /// Measure how fast this machine's Postgres, HTTP and timers are, for `simq sim`
     Calibrate(Calibrate),
     /// Run a scenario for real and in virtual time, and lay the two over each other

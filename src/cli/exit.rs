@@ -13,7 +13,9 @@ pub enum Exit {
     Internal = 1,
     /// The command line or the scenario is wrong.
     Usage = 2,
-    /// The measurement is invalid (with `--strict`).
+    /// An assertion does not hold, or the gate says no.
+    Refused = 3,
+    /// The measurement is invalid or inconclusive (with `--strict`), or can't be compared.
     Invalid = 4,
     /// The environment does not allow it: no database, no port, no space.
     Environment = 5,

@@ -1,10 +1,14 @@
 //! The command line: what a person types, turned into calls of the other rooms, and results into exit codes.
 
 mod args;
+mod asserted;
+mod baseline;
 mod calibrate;
+mod compare;
 mod database;
 mod exit;
 mod fidelity;
+mod gate;
 mod headway;
 mod mock;
 mod policies;
@@ -31,6 +35,9 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
         args::Command::Sim(args) => sim::main(args),
+        args::Command::Gate(args) => gate::main(args),
+        args::Command::Baseline(args) => baseline::main(args),
+        args::Command::Compare(args) => compare::main(&args),
         args::Command::Calibrate(args) => calibrate::main(&args),
         args::Command::Fidelity(args) => fidelity::main(&args),
         args::Command::Mock(args) => mock::main(&args),

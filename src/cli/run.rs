@@ -243,6 +243,8 @@ fn exit(comparison: &Comparison, args: &args::Run) -> Exit {
         Exit::Interrupted
     } else if args.strict && spoiled {
         Exit::Invalid
+    } else if !super::asserted::hold(comparison, &args.scenario, args.quiet) {
+        Exit::Refused
     } else {
         Exit::Done
     }

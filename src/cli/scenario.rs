@@ -28,6 +28,12 @@ pub(super) fn load(path: &Path) -> anyhow::Result<(Scenario, String)> {
     }
 }
 
+/// What the scenario says, for comparing files: see [`scenario::fingerprint`].
+pub(super) fn fingerprint(path: &Path, text: &str) -> String {
+    let beside = path.parent().unwrap_or(Path::new(""));
+    scenario::fingerprint(text, &|name: &str| fs::read_to_string(beside.join(name))).unwrap_or_default()
+}
+
 fn read(path: &Path) -> Result<String, String> {
     let shown = path.display();
     if path.is_dir() {

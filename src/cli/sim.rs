@@ -212,6 +212,8 @@ fn conclude(played: &Played, took: Duration, source: &str, out: &Path, args: &ar
         Exit::Audit
     } else if comparison.partial {
         Exit::Interrupted
+    } else if !super::asserted::hold(comparison, &args.scenario, args.quiet) {
+        Exit::Refused
     } else {
         Exit::Done
     })

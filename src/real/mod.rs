@@ -25,6 +25,7 @@ mod load;
 pub mod machine;
 pub mod mock;
 mod outcome;
+mod probe;
 mod run;
 mod users;
 
@@ -42,6 +43,7 @@ pub use mock::{Conduct, Mock, Setup};
 pub use outcome::Outcome;
 
 pub use crate::metrics::End;
+pub use probe::{Probed, probe};
 pub use run::run;
 
 use crate::policy::Policy;

@@ -21,6 +21,7 @@ mod figure;
 mod folder;
 mod harm;
 mod json;
+mod overlay;
 mod seeds;
 mod series;
 mod table;
@@ -31,10 +32,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "plot")]
-pub use chart::save_delays;
+pub use chart::{save_delays, save_overlay};
 pub use comparison::{Comparison, Conditions, Run};
 pub use folder::try_out;
 pub use json::summary as summary_json;
+pub use overlay::{Curve, Overlay, OverlayPolicy};
 pub use table::table;
 pub use verdict::verdict;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 use super::amount::Scale;
+use super::assert::{self, Assert};
 use super::chaos::{self, RawChaos};
 use super::downstream::{self, Downstream};
 use super::error::{Error, Problem};
@@ -51,6 +52,9 @@ table! {
         chaos: Vec<Section<RawChaos>>,
         /// The policies to compare, as tables with names of your own.
         policy: Named<Policy>,
+        /// What must hold after a run, or `simq run` and `simq gate` exit with 3.
+        #[schemars(default)]
+        assert: Vec<Section<Assert>>,
     }
 }
 
@@ -99,7 +103,7 @@ impl Check<'_> {
 }
 
 /// Reads and checks a whole file.
-pub(super) fn scenario(root: &DeTable<'_>, read: &dyn Fn(&str) -> io::Result<String>) -> Result<Scenario, Error> {
+pub(super) fn scenario(root: &DeTable<'_>, text: &str, read: &dyn Fn(&str) -> io::Result<String>) -> Result<Scenario, Error> {
     let top = root.keys().map(toml::Spanned::span).min_by_key(|span| span.start).unwrap_or(0..0);
     if root.is_empty() {
         let help = "see the shipped scenarios, or the reference of all keys, for what to write";
@@ -108,7 +112,7 @@ pub(super) fn scenario(root: &DeTable<'_>, read: &dyn Fn(&str) -> io::Result<Str
     let mut problems = Vec::new();
     let file: Section<File> = Section::new("the top of the file".to_owned(), top, root, &mut problems);
     let horizon = file.raw.horizon.need("horizon", &file.header, &mut problems);
-    let scenario = check(&file, &mut Check { horizon, read, problems: &mut problems });
+    let scenario = check(&file, text, &mut Check { horizon, read, problems: &mut problems });
     if problems.is_empty() {
         return Ok(scenario);
     }
@@ -117,7 +121,7 @@ pub(super) fn scenario(root: &DeTable<'_>, read: &dyn Fn(&str) -> io::Result<Str
 }
 
 /// The scenario; one that nobody may look at where problems were reported.
-fn check(file: &Section<File>, check: &mut Check<'_>) -> Scenario {
+fn check(file: &Section<File>, text: &str, check: &mut Check<'_>) -> Scenario {
     let (raw, header) = (&file.raw, &file.header);
     check_window(raw, check);
     let scale = raw.time_scale.or(Scale(1.0)).0;
@@ -136,6 +140,7 @@ fn check(file: &Section<File>, check: &mut Check<'_>) -> Scenario {
         downstream: downstream::check(raw.downstream.need("downstream", header, check.problems), &types(raw), check),
         chaos: raw.chaos.value().map(|raw| chaos::check(raw, workers.count, check)).unwrap_or_default(),
         policies: raw.policy.need("policy", header, check.problems).map(|at| policy::check(at, scale, check)).unwrap_or_default(),
+        assertions: assert::check(raw.assert.value(), &policies(raw), text, check),
     }
 }
 
@@ -144,6 +149,11 @@ fn types(raw: &File) -> Vec<String> {
     let sections = raw.jobs.value().map(Vec::as_slice).unwrap_or_default();
     let types = sections.iter().map(|section| section.raw.r#type.value().map(|name| name.0.clone()));
     types.collect::<Option<Vec<String>>>().unwrap_or_default()
+}
+
+/// The policies' names; none if one was not right, so that nothing is concluded from them.
+fn policies(raw: &File) -> Vec<String> {
+    raw.policy.value().map(|named| named.0.iter().map(|(name, _)| name.value.clone()).collect()).unwrap_or_default()
 }
 
 fn check_window(raw: &File, check: &mut Check<'_>) {

@@ -6,11 +6,13 @@
 //! hands in. What may be written, with every default, is in `reference.toml` beside this file.
 
 mod amount;
+mod assert;
 pub mod chaos;
 mod collapse;
 mod downstream;
 mod error;
 mod file;
+mod fingerprint;
 mod humane;
 mod jobs;
 mod outage;
@@ -27,7 +29,9 @@ mod workers;
 use std::io;
 use std::time::Duration;
 
+pub use assert::{Assertion, Bound, Over, Relation};
 pub use error::{Error, Problem};
+pub use fingerprint::{digest, fingerprint};
 pub use humane::humanise;
 pub use outage::fault;
 pub use schema::schema;
@@ -65,6 +69,8 @@ pub struct Scenario {
     pub chaos: Vec<chaos::Chaos>,
     /// The policies to compare, at least one, in the order of the file.
     pub policies: Vec<NamedPolicy>,
+    /// What must hold afterwards, in the order of the file.
+    pub assertions: Vec<Assertion>,
 }
 
 /// A policy and what the scenario calls it.
@@ -93,7 +99,7 @@ pub struct Database {
 /// A syntax error of TOML alone, or else everything that is wrong with the scenario, in the order of the file.
 pub fn parse(text: &str, read: &dyn Fn(&str) -> io::Result<String>) -> Result<Scenario, Error> {
     let root = toml::de::DeTable::parse(text).map_err(|error| Error::Syntax(syntax(text, &error)))?;
-    file::scenario(root.get_ref(), read)
+    file::scenario(root.get_ref(), text, read)
 }
 
 fn syntax(text: &str, error: &toml::de::Error) -> Problem {

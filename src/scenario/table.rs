@@ -252,6 +252,7 @@ fn example(name: &str) -> String {
         "at" => "\"5s\"",
         "lasts" => "\"15s\"",
         "mode" => "\"unavailable\"",
+        "metric" => "\"lost\"",
         "what" => "\"kill-workers\"",
         "by" => "\"+1h\"",
         "chaos" => return "a table [[chaos]] with at least `at` and `what`".to_owned(),

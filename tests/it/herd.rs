@@ -77,6 +77,7 @@ pub fn scenario() -> Scenario {
         },
         chaos: vec![],
         policies: policies(),
+        assertions: vec![],
     }
 }
 

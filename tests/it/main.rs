@@ -13,6 +13,7 @@ mod desk;
 mod determinism;
 mod faults;
 mod fidelity;
+mod gate;
 mod foreign;
 mod herd;
 mod mock;

@@ -23,8 +23,8 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("queue", &[]),
     ("worker", &["policy", "queue"]),
     ("journal", &["worker", "queue", "downstream", "workload"]),
-    // A scenario is made of the settings of the core.
-    ("scenario", &["policy", "downstream", "workload", "queue", "worker"]),
+    // A scenario is made of the settings of the core, and asserts figures by their names.
+    ("scenario", &["policy", "downstream", "workload", "queue", "worker", "metrics"]),
     // How fast a machine's parts are: what `real` measures and `sim` is told.
     ("profile", &[]),
     // A fold over the journal, and the words of its entries.

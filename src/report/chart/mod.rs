@@ -18,6 +18,7 @@ mod completion;
 mod delays;
 mod frame;
 mod heat;
+mod overlay;
 mod peaks;
 mod requests;
 mod scale;
@@ -34,6 +35,7 @@ use crate::report::Comparison;
 use canvas::{Canvas, Drawn};
 
 pub use delays::save_delays;
+pub use overlay::save_overlay;
 
 /// A kind of chart.
 pub(super) struct Chart {
