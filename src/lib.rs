@@ -15,6 +15,8 @@
 //!
 //! **Driver.** `real` (feature `real`): tokio, Postgres, HTTP.
 //!
+//! **Proof.** [`verify`] results that are known beforehand, and what simq makes of them.
+//!
 //! **For people.** [`report`] table, CSV, JSON and, with feature `plot`, charts. `cli` (feature `cli`) the command line.
 //!
 //! ```text
@@ -66,6 +68,8 @@ pub mod scenario;
 pub mod metrics;
 
 pub mod sim;
+
+pub mod verify;
 
 #[cfg(feature = "real")]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]

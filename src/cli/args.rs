@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a fault in simq, 2 usage or a bad scenario, 3 a check does not hold, \
 4 the measurement is not to be trusted (with --strict), 5 the environment (database, ports, space), 6 the audit failed, 130 interrupted.";
 
 /// What will your retries do to a service that is down? Measure it.
@@ -22,6 +22,8 @@ pub(super) enum Command {
     Run(Run),
     /// Play a scenario in virtual time: no database, no waiting, the same figures for the same seed
     Sim(Sim),
+    /// Hold simq against queueing theory and a published simulator
+    Verify(Verify),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -101,6 +103,22 @@ pub(super) struct Sim {
     /// Print nothing but errors (and JSON, if asked for)
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Verify {
+    /// Play less of it: a few seconds
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Use another seed: one check in some sixteen thousand then fails by chance
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Use so many threads instead of one per processor; the figures do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<std::num::NonZero<usize>>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// When a timeline starts.

@@ -13,6 +13,8 @@ pub enum Exit {
     Internal = 1,
     /// The command line or the scenario is wrong.
     Usage = 2,
+    /// Something that was to hold does not.
+    Gate = 3,
     /// The measurement is invalid (with `--strict`).
     Invalid = 4,
     /// The environment does not allow it: no database, no port, no space.

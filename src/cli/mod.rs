@@ -14,6 +14,7 @@ mod schema;
 mod sim;
 mod stop;
 mod validate;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
         args::Command::Sim(args) => sim::main(args),
+        args::Command::Verify(args) => verify::main(&args),
         args::Command::Mock(args) => mock::main(&args),
         args::Command::Validate(args) => validate::main(args),
         args::Command::Schema => schema::main(),

@@ -9,6 +9,9 @@
 use crate::time::Instant;
 
 const ARITY: usize = 4;
+/// So many entries fit a processor's nearer caches. Up to here the least of four is found without a branch that can't be foreseen; beyond,
+/// a branch is what lets the processor look ahead into memory while it waits.
+const NEAR: usize = 1 << 16;
 
 /// Things to come, small enough to be copied.
 #[derive(Clone, Debug)]
@@ -28,6 +31,11 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
+    /// What entries are ordered by, as one number.
+    fn key(&self) -> u128 {
+        (u128::from(self.at) << 64) | u128::from(self.number)
+    }
+
     fn before(&self, other: &Entry<T>) -> bool {
         (self.at, self.number) < (other.at, other.number)
     }
@@ -96,21 +104,21 @@ impl<T: Copy> Calendar<T> {
 
     /// Puts `entry` where it belongs on the way down from the first place, which is free.
     fn sink(&mut self, entry: Entry<T>) {
+        let near = self.heap.len() <= NEAR;
         let heap = &mut self.heap[..];
         let mut place = 0;
         loop {
             let first = place * ARITY + 1;
-            let Some(children) = heap.get(first..heap.len().min(first + ARITY)).filter(|some| !some.is_empty()) else { break };
-            let mut least = 0;
-            for child in 1..children.len() {
-                if children[child].before(&children[least]) {
-                    least = child;
-                }
-            }
-            if !children[least].before(&entry) {
+            let least = match heap.get(first..heap.len().min(first + ARITY)) {
+                Some([a, b, c, d]) if near => least_of_four(a.key(), b.key(), c.key(), d.key()),
+                Some(some) if !some.is_empty() => least_of(some),
+                _ => break,
+            };
+            let child = heap[first + least];
+            if !child.before(&entry) {
                 break;
             }
-            heap[place] = children[least];
+            heap[place] = child;
             place = first + least;
         }
         heap[place] = entry;
@@ -128,6 +136,22 @@ impl<T: Copy> Calendar<T> {
         }
         self.heap[place] = entry;
     }
+}
+
+fn least_of_four(a: u128, b: u128, c: u128, d: u128) -> usize {
+    let (left, of_left) = if b < a { (b, 1) } else { (a, 0) };
+    let (right, of_right) = if d < c { (d, 3) } else { (c, 2) };
+    if right < left { of_right } else { of_left }
+}
+
+fn least_of<T>(entries: &[Entry<T>]) -> usize {
+    let mut least = 0;
+    for place in 1..entries.len() {
+        if entries[place].before(&entries[least]) {
+            least = place;
+        }
+    }
+    least
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub struct Outcome {
     pub tape: Option<Tape>,
     /// Things that the calendar held.
     pub events: u64,
+    /// How many it held at once, on average.
+    pub pending: usize,
 }
 
 /// A recorder for each worker.
@@ -83,7 +85,7 @@ impl Outcome {
         };
         let breaches = audit(&record, went.end == End::Finished);
         let summary = Summary::of(&record, &lens(plan));
-        Outcome { end: went.end, record, summary, breaches, tape, events: went.events }
+        Outcome { end: went.end, record, summary, breaches, tape, events: went.events, pending: went.pending }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::job::JobId;
 use crate::journal::{self, Sink};
 use crate::metrics::{End, UserCall};
 use crate::policy;
-use crate::rng::{Seed, Stream};
+use crate::rng::{Draw, Seed, Stream};
 use crate::time::Instant;
 use crate::worker::{Command, Event, Wait, Worker};
 use crate::workload::Job;
@@ -81,10 +81,14 @@ pub(super) struct World<'a, S> {
     commands: Vec<Command>,
     listens: bool,
     pub(super) leaving: Option<End>,
-    draws: [u64; 3],
+    /// Of timers, calls and statements. The one place that keeps generators: what they are for has no key but the order of events, and
+    /// that is always the same.
+    draws: [Draw; 3],
     grain: u64,
     late: Dist,
     events: u64,
+    /// Things to come, summed over all events.
+    pending: u64,
 }
 
 /// How a run went, beside what was recorded.
@@ -95,6 +99,8 @@ pub(super) struct Went {
     pub(super) users: Vec<UserCall>,
     pub(super) arrivals: u64,
     pub(super) events: u64,
+    /// How many things were to come, on average.
+    pub(super) pending: usize,
 }
 
 impl<'a, S: Sink> World<'a, S> {
@@ -122,10 +128,11 @@ impl<'a, S: Sink> World<'a, S> {
             commands: Vec::new(),
             listens: matches!(settings.wait, Wait::Listen { .. }),
             leaving: None,
-            draws: [0; 3],
+            draws: [Stream::Timer, Stream::Wire, Stream::Store].map(|stream| plan.seed.draw(stream, JobId(0), 0)),
             grain: crate::time::nanos(micros(plan.profile.timer.grain_us)),
             late: plan.profile.timer.late(),
             events: 0,
+            pending: 0,
         }
     }
 
@@ -142,6 +149,7 @@ impl<'a, S: Sink> World<'a, S> {
         while self.idle < self.workers.len() {
             let Some((now, next)) = self.calendar.take() else { break };
             self.events += 1;
+            self.pending += self.calendar.len() as u64;
             still = if now > last { 0 } else { still + 1 };
             last = now;
             if still > patience {
@@ -164,6 +172,7 @@ impl<'a, S: Sink> World<'a, S> {
             database: self.database,
             users,
             events: self.events,
+            pending: (self.pending / self.events.max(1)) as usize,
         })
     }
 
@@ -172,7 +181,7 @@ impl<'a, S: Sink> World<'a, S> {
             Next::Wake(worker) => self.wake(now, worker),
             Next::Notify(worker) => self.notify(worker),
             Next::Ring => {
-                self.bell.is_due(now);
+                self.bell.is_due();
                 self.ring();
             }
             Next::Effect(operation) => self.effect(now, operation),
@@ -268,9 +277,10 @@ impl<'a, S: Sink> World<'a, S> {
         if after.is_zero() {
             return self.ring();
         }
-        let at = self.timer(now, now + after);
+        let at = self.rounded(now + after);
         if self.bell.remind(at) {
-            self.calendar.plan(at, Next::Ring);
+            let runs = self.timer(now, at);
+            self.calendar.plan(runs, Next::Ring);
         }
     }
 
@@ -290,25 +300,25 @@ impl<'a, S: Sink> World<'a, S> {
         if at <= now {
             return now;
         }
-        let rounded = match self.grain {
-            0 | 1 => at,
-            grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
-        };
         let late = self.late;
-        rounded + self.sample(&late, Stream::Timer)
+        self.rounded(at) + self.sample(&late, Stream::Timer)
     }
 
-    /// Draws a time that a part takes; each draw of a kind has a number of its own.
-    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> std::time::Duration {
-        if let Dist::Constant { value } = *dist {
-            return value;
+    /// The next time from `at` on at which timers run.
+    fn rounded(&self, at: Instant) -> Instant {
+        match self.grain {
+            0 | 1 => at,
+            grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
         }
-        let counter = match stream {
+    }
+
+    /// Draws a time that a part takes.
+    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> std::time::Duration {
+        let draw = match stream {
             Stream::Timer => 0,
             Stream::Wire => 1,
             _ => 2,
         };
-        self.draws[counter] += 1;
-        dist.sample(&mut self.seed.draw(stream, JobId(self.draws[counter]), 0))
+        dist.sample(&mut self.draws[draw])
     }
 }

@@ -21,3 +21,4 @@ mod scenario_errors;
 mod store;
 mod theory;
 mod tidy;
+mod verify;

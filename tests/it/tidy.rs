@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const WORDS: [&str; 6] = ["time", "rng", "dist", "job", "call", "nearest"];
 
 /// What a room may use beside itself and the words. What is not listed is forbidden, and a room that is not listed is unknown.
-const ROOMS: [(&str, &[&str]); 18] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("time", &[]),
     ("rng", &[]),
     ("dist", &[]),
@@ -29,6 +29,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("metrics", &["journal", "worker", "queue"]),
     ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
     ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics"]),
+    ("verify", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "sim"]),
     ("report", &["metrics", "scenario"]),
     ("check", &["metrics", "scenario"]),
 ];
