@@ -1,7 +1,6 @@
 //! What must hold of every run, whatever the policy: nothing lost, nothing held twice, nothing in limbo.
 
-use std::collections::BTreeMap;
-
+use super::by_job::ByJob;
 use super::{Attempt, Fate, RunRecord};
 use crate::job::{JobId, State, Why};
 
@@ -9,17 +8,14 @@ use crate::job::{JobId, State, Why};
 /// is one sentence. `complete`: the run was given the time to finish; then no job may be left running.
 pub fn audit(record: &RunRecord, complete: bool) -> Vec<String> {
     let mut breaches = Vec::new();
-    let mut by_job: BTreeMap<JobId, Vec<&Attempt>> = BTreeMap::new();
-    for attempt in &record.attempts {
-        by_job.entry(attempt.job).or_default().push(attempt);
-    }
-    for attempts in by_job.values_mut() {
-        attempts.sort_by_key(|attempt| (attempt.claimed, attempt.attempt));
-        breaches.extend(overlap(attempts));
-    }
+    let by_job = ByJob::of(&record.attempts);
+    let mut attempts: Vec<&Attempt> = Vec::new();
     for job in &record.jobs {
-        let attempts = by_job.get(&job.job).map_or(&[][..], |attempts| attempts);
-        breaches.extend(ending(job.job, job.state, attempts));
+        attempts.clear();
+        attempts.extend(by_job.attempts(job.job));
+        attempts.sort_by_key(|attempt| (attempt.claimed, attempt.attempt));
+        breaches.extend(overlap(&attempts));
+        breaches.extend(ending(job.job, job.state, &attempts));
         if complete && job.state == State::Running {
             breaches.push(format!("job {} is still claimed after the run", job.job));
         }
@@ -29,16 +25,21 @@ pub fn audit(record: &RunRecord, complete: bool) -> Vec<String> {
 
 /// Two attempts at one job at the same time, neither of which had lost its lease.
 fn overlap(attempts: &[&Attempt]) -> Option<String> {
-    let held: Vec<&&Attempt> = attempts.iter().filter(|attempt| attempt.fate != Fate::Lost).collect();
-    let pair =
-        held.windows(2).find(|pair| pair[0].settled.is_some_and(|settled| pair[1].claimed < settled) && both_owned(pair))?;
-    Some(format!("job {} was held by workers {} and {} at the same time", pair[0].job, pair[0].worker, pair[1].worker))
+    let mut held = attempts.iter().filter(|attempt| attempt.fate != Fate::Lost);
+    let mut last = held.next()?;
+    for next in held {
+        if last.settled.is_some_and(|settled| next.claimed < settled) && both_owned(last, next) {
+            return Some(format!("job {} was held by workers {} and {} at the same time", last.job, last.worker, next.worker));
+        }
+        last = next;
+    }
+    None
 }
 
 /// A settlement's answer may reach its worker after the next owner's claim did; the attempt numbers tell the two apart, since only a
 /// settled or expired claim lets the number grow.
-fn both_owned(pair: &[&&Attempt]) -> bool {
-    pair[0].attempt >= pair[1].attempt
+fn both_owned(last: &Attempt, next: &Attempt) -> bool {
+    last.attempt >= next.attempt
 }
 
 /// A terminal state that no attempt, or more than one, brought about.

@@ -1,7 +1,7 @@
 //! The sink that turns a worker's steps into attempts and counts.
 //!
-//! One recorder belongs to one worker, or to one thread: recording takes no lock. They are merged when the run is over. An attempt lives in
-//! one worker from claim to settlement, so nothing has to be matched across recorders.
+//! One recorder belongs to one worker, or to all workers of one thread: recording takes no lock. They are merged when the run is over. An
+//! attempt lives in one worker from claim to settlement, so nothing has to be matched across recorders.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,6 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::{Attempt, Fate};
-use crate::job::JobId;
 use crate::journal::{Entry, Sink, What};
 use crate::queue::{Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, Window};
@@ -32,7 +31,8 @@ pub fn histogram() -> Histogram<u64> {
 pub struct Recorder {
     open: BTreeMap<Token, Open>,
     attempts: Vec<Attempt>,
-    claim_asked: Instant,
+    /// By worker.
+    claim_asked: Vec<Instant>,
     tally: Tally,
 }
 
@@ -115,7 +115,7 @@ impl Tally {
 
 impl Default for Recorder {
     fn default() -> Recorder {
-        Recorder { open: BTreeMap::new(), attempts: Vec::new(), claim_asked: Instant::START, tally: Tally::default() }
+        Recorder { open: BTreeMap::new(), attempts: Vec::new(), claim_asked: Vec::new(), tally: Tally::default() }
     }
 }
 
@@ -128,21 +128,26 @@ impl Recorder {
     /// All recorders of a run as one: its attempts in the order in which they were sent, and its counts.
     pub fn merge(recorders: Vec<Recorder>) -> (Vec<Attempt>, Tally) {
         let mut tally = Tally::default();
-        let mut attempts = Vec::with_capacity(recorders.iter().map(|r| r.attempts.len() + r.open.len()).sum());
+        let mut attempts = Vec::new();
         for recorder in recorders {
             tally.add(&recorder.tally);
-            attempts.extend(recorder.attempts);
+            if attempts.is_empty() {
+                attempts = recorder.attempts;
+            } else {
+                attempts.extend(recorder.attempts);
+            }
             attempts.extend(recorder.open.into_values().filter(|open| open.sent).map(|open| open.attempt));
         }
-        attempts.sort_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
+        attempts.sort_unstable_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
         (attempts, tally)
     }
 
     fn claimed(&mut self, at: Instant, worker: u32, claimed: &Claimed) {
         self.tally.claims += 1;
         self.tally.empty_claims += u64::from(claimed.claims.is_empty());
-        record(&mut self.tally.claim_latency, at.since(self.claim_asked));
-        self.tally.claim_windows.push(Window { from: self.claim_asked, until: at });
+        let asked = self.claim_asked.get(worker as usize).copied().unwrap_or_default();
+        record(&mut self.tally.claim_latency, at.since(asked));
+        self.tally.claim_windows.push(Window { from: asked, until: at });
         for claim in &claimed.claims {
             let attempt = Attempt {
                 job: claim.job,
@@ -158,6 +163,14 @@ impl Recorder {
             };
             self.open.insert(claim.token, Open { attempt, sent: false, settle_asked: at });
         }
+    }
+
+    fn claiming(&mut self, at: Instant, worker: u32) {
+        let place = worker as usize;
+        if place >= self.claim_asked.len() {
+            self.claim_asked.resize(place + 1, Instant::START);
+        }
+        self.claim_asked[place] = at;
     }
 
     fn called(&mut self, at: Instant, request: &Request) {
@@ -230,17 +243,11 @@ impl Sink for Recorder {
         }
         for command in commands {
             match command {
-                Command::Claim { .. } => self.claim_asked = entry.at,
+                Command::Claim { .. } => self.claiming(entry.at, worker),
                 Command::Call(request) => self.called(entry.at, request),
                 Command::Settle { settlements, .. } => self.settling(entry.at, settlements),
                 Command::Extend { .. } | Command::Reap | Command::Remind { .. } => {}
             }
         }
     }
-}
-
-/// The last confirmed settlement of each job that ended it.
-pub fn finishes(attempts: &[Attempt]) -> BTreeMap<JobId, Instant> {
-    let ending = |attempt: &&Attempt| matches!(attempt.fate, Fate::Completed | Fate::Discarded(_));
-    attempts.iter().filter(ending).filter_map(|attempt| Some((attempt.job, attempt.settled?))).collect()
 }

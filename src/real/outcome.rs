@@ -105,11 +105,7 @@ fn lens(plan: &Plan<'_>) -> Lens {
     }
 }
 
-fn job_records(
-    jobs: &[Job],
-    rows: &[JobRow],
-    finishes: &std::collections::BTreeMap<crate::job::JobId, Instant>,
-) -> Vec<JobRecord> {
+fn job_records(jobs: &[Job], rows: &[JobRow], finishes: &crate::metrics::Finishes) -> Vec<JobRecord> {
     let mut rows = rows.iter().peekable();
     let record = |job: &Job| {
         let row = rows.next_if(|row| row.job == job.id);
@@ -123,7 +119,7 @@ fn job_records(
             why: row.and_then(|row| row.why),
             retries: row.map_or(0, |row| row.retries),
             last_due: row.map(|row| row.last_due),
-            finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
+            finished: finishes.get(job.id).filter(|_| state.is_terminal()),
         }
     };
     jobs.iter().map(record).collect()

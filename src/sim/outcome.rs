@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::world::Went;
-use crate::journal::{Entry, Sink, Tape, What};
+use crate::journal::Tape;
 use crate::metrics::{End, JobRecord, Lens, Recorder, RunRecord, Services, Summary, audit, finishes};
 use crate::workload::Job;
 
@@ -25,27 +25,16 @@ pub struct Outcome {
     pub pending: usize,
 }
 
-/// A recorder for each worker.
-pub(super) struct Recorders(pub(super) Vec<Recorder>);
-
-impl Sink for Recorders {
-    fn record(&mut self, entry: Entry<'_>) {
-        if let What::Stepped { worker, .. } = entry.what {
-            self.0[worker as usize].record(entry);
-        }
-    }
-}
-
 impl Outcome {
     pub(super) fn of(
         plan: &Plan<'_>,
         jobs: &[Job],
         went: Went,
-        recorders: Recorders,
+        recorder: Recorder,
         services: Services,
         tape: Option<Tape>,
     ) -> Outcome {
-        let (attempts, tally) = Recorder::merge(recorders.0);
+        let (attempts, tally) = Recorder::merge(vec![recorder]);
         let finishes = finishes(&attempts);
         let mut rows = went.database.store.rows(went.ended);
         let record = |job: &Job| {
@@ -60,7 +49,7 @@ impl Outcome {
                 why: row.and_then(|row| row.why),
                 retries: row.map_or(0, |row| row.retries),
                 last_due: row.map(|row| row.due.since(row.created)),
-                finished: finishes.get(&job.id).copied().filter(|_| state.is_terminal()),
+                finished: finishes.get(job.id).filter(|_| state.is_terminal()),
             }
         };
         let mut jobs: Vec<JobRecord> = jobs.iter().map(record).collect();

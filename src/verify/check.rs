@@ -29,6 +29,11 @@ impl Effort {
     pub const QUICK: Effort = Effort { seed: Seed(7), jobs: 60_000, runs: 60, races: 100 };
     /// What tests do.
     pub const SMALL: Effort = Effort { seed: Seed(7), jobs: 6_000, runs: 8, races: 12 };
+
+    /// Whether there are jobs enough for a queue that is nearly always full: it forgets slowly.
+    pub(super) fn is_long(&self) -> bool {
+        self.jobs >= Effort::QUICK.jobs
+    }
 }
 
 /// One thing that must hold.
@@ -78,6 +83,12 @@ impl Check {
         let size = (values.len() / BATCHES).max(1);
         let means: Vec<f64> = values.chunks_exact(size).map(|batch| batch.iter().sum::<f64>() / batch.len() as f64).collect();
         Check::mean(name, expected, &means)
+    }
+
+    /// A share of so many independent cases, with the error that theory says it has: of what is rare, a run may have seen none.
+    pub(super) fn share(name: impl Into<String>, expected: f64, measured: f64, cases: u64) -> Check {
+        let error = (expected * (1.0 - expected) / cases as f64).sqrt();
+        Check::new(name, expected, measured, Within::Errors(error))
     }
 
     /// The distance in standard errors, where there is one.
