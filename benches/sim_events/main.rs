@@ -22,9 +22,6 @@ mod whole;
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let runs = |part: &str| wanted.is_empty() || wanted.iter().any(|word| word == part);
-    if std::env::args().nth(1).as_deref() == Some("verify") {
-        return verify_debug();
-    }
     if runs("whole") {
         whole::measure();
     }
@@ -46,29 +43,4 @@ fn main() {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Temporary.
-fn verify_debug() {
-    use simq::verify::{CHAPTERS, Effort};
-    let effort = match std::env::args().nth(2).as_deref() {
-        Some("full") => Effort::FULL,
-        Some("quick") => Effort::QUICK,
-        _ => Effort::SMALL,
-    };
-    for chapter in CHAPTERS {
-        let (checks, spent) = clock::time(|| (chapter.run)(&effort));
-        println!("{} {:.2} s", chapter.title, spent.as_secs_f64());
-        for c in checks {
-            println!(
-                "   {} exp {} got {} {:?} z {:?} {}",
-                c.name,
-                c.expected,
-                c.measured,
-                c.within,
-                c.distance(),
-                if c.holds() { "" } else { "OFF" }
-            );
-        }
-    }
 }

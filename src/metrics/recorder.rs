@@ -3,14 +3,13 @@
 //! One recorder belongs to one worker, or to all workers of one thread: recording takes no lock. They are merged when the run is over. An
 //! attempt lives in one worker from claim to settlement, so nothing has to be matched across recorders.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::{Attempt, Fate};
 use crate::journal::{Entry, Sink, What};
-use crate::queue::{Claimed, How, Settled, Settlement, Token};
+use crate::queue::{Claimed, How, Settled, Settlement, Tokens};
 use crate::time::{Instant, Window};
 use crate::worker::{Command, Event, Operation, Request};
 
@@ -29,7 +28,7 @@ pub fn histogram() -> Histogram<u64> {
 /// Attempts and counts, as they come in.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    open: BTreeMap<Token, Open>,
+    open: Tokens<Open>,
     attempts: Vec<Attempt>,
     /// By worker.
     claim_asked: Vec<Instant>,
@@ -115,7 +114,7 @@ impl Tally {
 
 impl Default for Recorder {
     fn default() -> Recorder {
-        Recorder { open: BTreeMap::new(), attempts: Vec::new(), claim_asked: Vec::new(), tally: Tally::default() }
+        Recorder { open: Tokens::default(), attempts: Vec::new(), claim_asked: Vec::new(), tally: Tally::default() }
     }
 }
 
@@ -175,7 +174,7 @@ impl Recorder {
 
     fn called(&mut self, at: Instant, request: &Request) {
         self.tally.sent += 1;
-        if let Some(open) = self.open.get_mut(&request.token) {
+        if let Some(open) = self.open.get_mut(request.token) {
             open.sent = true;
             open.attempt.sent = at;
         }
@@ -183,7 +182,7 @@ impl Recorder {
 
     fn settling(&mut self, at: Instant, settlements: &[Settlement]) {
         for settlement in settlements {
-            if let Some(open) = self.open.get_mut(&settlement.token) {
+            if let Some(open) = self.open.get_mut(settlement.token) {
                 open.settle_asked = at;
                 open.attempt.fate = match settlement.how {
                     How::Complete => Fate::Completed,
@@ -197,7 +196,7 @@ impl Recorder {
 
     fn settled(&mut self, at: Instant, settled: &Settled) {
         for token in &settled.settled {
-            let Some(mut open) = self.open.remove(token) else { continue };
+            let Some(mut open) = self.open.remove(*token) else { continue };
             record(&mut self.tally.settle_latency, at.since(open.settle_asked));
             open.attempt.settled = Some(at);
             self.tally.completed += u64::from(open.attempt.fate == Fate::Completed);
@@ -205,7 +204,7 @@ impl Recorder {
             self.close(open);
         }
         for token in &settled.lost {
-            let Some(mut open) = self.open.remove(token) else { continue };
+            let Some(mut open) = self.open.remove(*token) else { continue };
             open.attempt.fate = Fate::Lost;
             open.attempt.settled = Some(at);
             self.tally.lost += 1;
@@ -226,7 +225,7 @@ impl Sink for Recorder {
         match event {
             Event::Claimed(claimed) => self.claimed(entry.at, worker, claimed),
             Event::Replied { token, outcome } => {
-                if let Some(open) = self.open.get_mut(token) {
+                if let Some(open) = self.open.get_mut(*token) {
                     open.attempt.answered = Some(entry.at);
                     open.attempt.outcome = Some(*outcome);
                 }

@@ -1,49 +1,23 @@
 //! What happens next: a priority queue of things to come, by time, and at equal times in the order in which they were planned.
 //!
-//! A 4-ary heap with the key in the entry: a comparison touches no memory but the heap's, and the tree is half as deep as a
-//! binary one, which counts where it no longer fits the cache. Taking the earliest leaves its place vacant until the next is
-//! planned, since most things plan another: one walk down instead of a walk down and a walk up.
-//!
-//! Source of the shape: LaMarca and Ladner, "The Influence of Caches on the Performance of Heaps", 1996.
+//! Taking the earliest leaves its place vacant until the next is planned, since most things plan another.
 
+use super::heap::{Entry, Heap};
 use crate::time::Instant;
-
-const ARITY: usize = 4;
-/// So many entries fit a processor's nearer caches. Up to here the least of four is found without a branch that can't be foreseen; beyond,
-/// a branch is what lets the processor look ahead into memory while it waits.
-const NEAR: usize = 1 << 16;
 
 /// Things to come, small enough to be copied.
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
-    heap: Vec<Entry<T>>,
+    heap: Heap<T>,
     /// The first place is free: its entry was taken.
     vacant: bool,
     planned: u64,
     now: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at: u64,
-    number: u64,
-    what: T,
-}
-
-impl<T> Entry<T> {
-    /// What entries are ordered by, as one number.
-    fn key(&self) -> u128 {
-        (u128::from(self.at) << 64) | u128::from(self.number)
-    }
-
-    fn before(&self, other: &Entry<T>) -> bool {
-        (self.at, self.number) < (other.at, other.number)
-    }
-}
-
 impl<T: Copy> Default for Calendar<T> {
     fn default() -> Calendar<T> {
-        Calendar { heap: Vec::new(), vacant: false, planned: 0, now: Instant::START }
+        Calendar { heap: Heap::default(), vacant: false, planned: 0, now: Instant::START }
     }
 }
 
@@ -54,16 +28,17 @@ impl<T: Copy> Calendar<T> {
         self.planned += 1;
         if self.vacant {
             self.vacant = false;
-            self.sink(entry);
+            self.heap.replace(entry);
         } else {
             self.heap.push(entry);
-            self.rise(self.heap.len() - 1, entry);
         }
     }
 
     /// Takes the earliest, and moves the present there.
     pub fn take(&mut self) -> Option<(Instant, T)> {
-        self.close();
+        if std::mem::take(&mut self.vacant) {
+            self.heap.pop();
+        }
         let first = *self.heap.first()?;
         self.vacant = true;
         self.now = Instant::from_nanos(first.at);
@@ -89,69 +64,6 @@ impl<T: Copy> Calendar<T> {
     pub fn planned(&self) -> u64 {
         self.planned
     }
-
-    /// Fills the vacant place from the end.
-    fn close(&mut self) {
-        if !std::mem::take(&mut self.vacant) {
-            return;
-        }
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
-            self.sink(last);
-        }
-    }
-
-    /// Puts `entry` where it belongs on the way down from the first place, which is free.
-    fn sink(&mut self, entry: Entry<T>) {
-        let near = self.heap.len() <= NEAR;
-        let heap = &mut self.heap[..];
-        let mut place = 0;
-        loop {
-            let first = place * ARITY + 1;
-            let least = match heap.get(first..heap.len().min(first + ARITY)) {
-                Some([a, b, c, d]) if near => least_of_four(a.key(), b.key(), c.key(), d.key()),
-                Some(some) if !some.is_empty() => least_of(some),
-                _ => break,
-            };
-            let child = heap[first + least];
-            if !child.before(&entry) {
-                break;
-            }
-            heap[place] = child;
-            place = first + least;
-        }
-        heap[place] = entry;
-    }
-
-    /// Puts `entry` where it belongs on the way up from `place`.
-    fn rise(&mut self, mut place: usize, entry: Entry<T>) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !entry.before(&self.heap[parent]) {
-                break;
-            }
-            self.heap[place] = self.heap[parent];
-            place = parent;
-        }
-        self.heap[place] = entry;
-    }
-}
-
-fn least_of_four(a: u128, b: u128, c: u128, d: u128) -> usize {
-    let (left, of_left) = if b < a { (b, 1) } else { (a, 0) };
-    let (right, of_right) = if d < c { (d, 3) } else { (c, 2) };
-    if right < left { of_right } else { of_left }
-}
-
-fn least_of<T>(entries: &[Entry<T>]) -> usize {
-    let mut least = 0;
-    for place in 1..entries.len() {
-        if entries[place].before(&entries[least]) {
-            least = place;
-        }
-    }
-    least
 }
 
 #[cfg(test)]

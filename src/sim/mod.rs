@@ -25,6 +25,7 @@
 mod bell;
 mod calendar;
 mod database;
+mod heap;
 mod inflow;
 mod outcome;
 mod profile;

@@ -30,6 +30,11 @@ impl Effort {
     /// What tests do.
     pub const SMALL: Effort = Effort { seed: Seed(7), jobs: 6_000, runs: 8, races: 12 };
 
+    /// Whether there are jobs enough to see one in a hundred often.
+    pub(super) fn sees_tails(&self) -> bool {
+        self.jobs >= 4 * Effort::QUICK.jobs
+    }
+
     /// Whether there are jobs enough for a queue that is nearly always full: it forgets slowly.
     pub(super) fn is_long(&self) -> bool {
         self.jobs >= Effort::QUICK.jobs

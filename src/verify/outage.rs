@@ -31,7 +31,7 @@ fn down(lasts: Duration, latency: Dist) -> Settings {
 
 /// Jobs that have been at the cap for long: calls of each in a hundred caps, and from the outage's end to its next call, both in caps.
 fn at_the_cap(effort: &Effort) -> Vec<Check> {
-    let count = (effort.jobs / 20).max(500);
+    let count = (effort.jobs / 20).max(200);
     let (from, until) = (Instant::START + 20 * CAP, Instant::START + 120 * CAP);
     let scenario = scenario(jobs(count, Arrival::AtOnce), down(120 * CAP, Dist::Constant { value: Duration::ZERO }));
     let mut checks = Vec::new();

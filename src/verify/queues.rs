@@ -58,7 +58,7 @@ fn waiting(effort: &Effort, count: u32, utilisation: f64) -> Vec<Check> {
         Check::of_series(name("mean wait"), wait(count, load), &waits),
         Check::of_series(name("share that waits"), erlang_c(count, load), &share(0.0)),
     ];
-    if effort.is_long() {
+    if effort.sees_tails() {
         let tail = share(wait_p99(count, load));
         checks.push(Check::of_series(name("share beyond the 99th percentile"), 0.01, &tail));
     }
