@@ -1,5 +1,6 @@
 //! What goes over the wire between a worker and the downstream, whatever the wire is.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -27,6 +28,20 @@ impl Label {
         }
         Label(hash)
     }
+
+    /// The label of this number, as it is written in digits.
+    pub fn of_number(number: u32) -> Label {
+        let (mut digits, mut at, mut rest) = ([0_u8; 10], 10, number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        Label::of(std::str::from_utf8(&digits[at..]).expect("digits are text"))
+    }
 }
 
 /// One request for one attempt of one job.
@@ -47,7 +62,7 @@ pub struct Call {
 impl Call {
     /// The call that carries this body, on no route and by nobody in particular. A body that is not JSON is malformed.
     pub fn new(job: JobId, attempt: u32, body: &str) -> Call {
-        let malformed = serde_json::from_str::<serde::de::IgnoredAny>(body).is_err();
+        let malformed = body != "{}" && serde_json::from_str::<serde::de::IgnoredAny>(body).is_err();
         Call { job, attempt, malformed, route: Label::NONE, caller: Label::NONE }
     }
 }
@@ -101,18 +116,30 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The word for it, in files and on a job's row.
+    pub fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match *self {
+            Outcome::Ok => "ok",
+            // Those that simq's own downstream gives take no memory.
+            Outcome::Status { code: 500, .. } => "status-500",
+            Outcome::Status { code: 503, .. } => "status-503",
+            Outcome::Status { code: 429, .. } => "status-429",
+            Outcome::Status { code: 422, .. } => "status-422",
+            Outcome::Status { code, .. } => return Cow::Owned(format!("status-{code}")),
+            Outcome::TimedOut => "timed-out",
+            Outcome::Refused => "refused",
+            Outcome::Reset => "reset",
+            Outcome::Truncated => "truncated",
+            Outcome::Garbage => "garbage",
+            Outcome::WrongBody => "wrong-body",
+        })
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Outcome::Ok => f.write_str("ok"),
-            Outcome::Status { code, .. } => write!(f, "status-{code}"),
-            Outcome::TimedOut => f.write_str("timed-out"),
-            Outcome::Refused => f.write_str("refused"),
-            Outcome::Reset => f.write_str("reset"),
-            Outcome::Truncated => f.write_str("truncated"),
-            Outcome::Garbage => f.write_str("garbage"),
-            Outcome::WrongBody => f.write_str("wrong-body"),
-        }
+        f.write_str(&self.name())
     }
 }
 

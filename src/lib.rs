@@ -16,6 +16,8 @@
 //! **Two drivers.** [`sim`] virtual time: a calendar of events, a store in memory. [`profile`] what it is told of a machine. `real`
 //! (feature `real`): tokio, Postgres, HTTP.
 //!
+//! **Proof.** [`verify`] results that are known beforehand, and what simq makes of them.
+//!
 //! **For people.** [`report`] table, CSV, JSON and, with feature `plot`, charts. `cli` (feature `cli`) the command line.
 //!
 //! ```text
@@ -72,6 +74,8 @@ pub mod check;
 pub mod profile;
 
 pub mod sim;
+
+pub mod verify;
 
 #[cfg(feature = "real")]
 #[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the real world has clocks")]

@@ -41,11 +41,11 @@ pub enum Stream {
     Users = 22,
     /// Which workers are struck by chaos: the job is the blow, the attempt the worker's place.
     Chaos = 30,
-    /// In virtual time: how long a statement waits; keyed by its number.
+    /// In virtual time: how long statements wait, one after the other.
     Store = 31,
-    /// In virtual time: how long a call is on its way; keyed by its number.
+    /// In virtual time: how long calls are on their way, one after the other.
     Wire = 32,
-    /// In virtual time: how late a timer runs; keyed by its number.
+    /// In virtual time: how late timers run, one after the other.
     Timer = 33,
     /// The resamples of a bootstrap.
     Resample = 40,
@@ -59,7 +59,7 @@ impl Seed {
         key[8..16].copy_from_slice(&(stream as u64).to_le_bytes());
         key[16..24].copy_from_slice(&job.0.to_le_bytes());
         key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw(ChaCha8Rng::from_seed(key))
+        Draw::keyed(key)
     }
 
     /// A seed of its own for the `n`-th of several like things, such as faults of one downstream.
@@ -73,14 +73,26 @@ impl Seed {
     }
 }
 
-/// The numbers of one draw. Not `Clone`: two users of one sequence is the fault it exists to prevent.
+/// The numbers of one draw. Not `Clone`: two users of one sequence is the fault it exists to prevent. It costs next to nothing until it is
+/// asked for a number.
 #[derive(Debug)]
-pub struct Draw(ChaCha8Rng);
+pub struct Draw {
+    key: [u8; 32],
+    numbers: Option<ChaCha8Rng>,
+}
 
 impl Draw {
+    fn keyed(key: [u8; 32]) -> Draw {
+        Draw { key, numbers: None }
+    }
+
+    fn numbers(&mut self) -> &mut ChaCha8Rng {
+        self.numbers.get_or_insert_with(|| ChaCha8Rng::from_seed(self.key))
+    }
+
     /// Uniform on [0, 1), with 53 bits.
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+        (self.numbers().next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
     /// Uniform on [low, high); `low` where the interval is empty.
@@ -91,23 +103,23 @@ impl Draw {
     /// The draw that another attempt of the same job met, or will meet: a key can be asked again, so a policy that builds on
     /// earlier luck needs nobody to remember it.
     pub fn sibling(&self, attempt: u32) -> Draw {
-        let mut key = self.0.get_seed();
+        let mut key = self.key;
         key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw(ChaCha8Rng::from_seed(key))
+        Draw::keyed(key)
     }
 
     /// The draw that *every* job meets at this attempt: what a generator that is copied into each request, or a list drawn once,
     /// comes to. There to show that fault, not to use it.
     pub fn common(&self, attempt: u32) -> Draw {
-        let mut key = self.0.get_seed();
+        let mut key = self.key;
         key[16..24].fill(0);
         key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw(ChaCha8Rng::from_seed(key))
+        Draw::keyed(key)
     }
 
-    /// Whether an event of this probability happens.
+    /// Whether an event of this probability happens. What is certain either way takes no number.
     pub fn happens(&mut self, probability: f64) -> bool {
-        self.unit() < probability
+        probability >= 1.0 || (probability > 0.0 && self.unit() < probability)
     }
 }
 
@@ -115,15 +127,15 @@ impl TryRng for Draw {
     type Error = std::convert::Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-        Ok(self.0.next_u32())
+        Ok(self.numbers().next_u32())
     }
 
     fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-        Ok(self.0.next_u64())
+        Ok(self.numbers().next_u64())
     }
 
     fn try_fill_bytes(&mut self, dst: &mut [u8]) -> Result<(), Self::Error> {
-        self.0.fill_bytes(dst);
+        self.numbers().fill_bytes(dst);
         Ok(())
     }
 }

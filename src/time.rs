@@ -5,50 +5,53 @@
 //! saturates, so that a delay of centuries is a very late instant and never a wrapped one.
 
 use std::fmt;
+use std::num::NonZero;
 use std::ops::Add;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// A point in a run: nanoseconds since the run began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Instant(u64);
+///
+/// Kept as one more than that, so that an instant that may be missing takes no more room: runs have millions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub struct Instant(NonZero<u64>);
 
 impl Instant {
     /// The moment the run began.
-    pub const START: Instant = Instant(0);
+    pub const START: Instant = Instant(NonZero::<u64>::MIN);
     /// Later than every event of any run (584 years).
-    pub const FAR: Instant = Instant(u64::MAX);
+    pub const FAR: Instant = Instant(NonZero::<u64>::MAX);
 
     /// The instant `nanos` nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Instant {
-        Instant(nanos)
+        Instant(NonZero::<u64>::MIN.saturating_add(nanos))
     }
 
     /// Nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Seconds since the start, for charts and tables.
     pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
+        self.as_nanos() as f64 / 1e9
     }
 
     /// Time from the start to this instant.
     pub const fn since_start(self) -> Duration {
-        Duration::from_nanos(self.0)
+        Duration::from_nanos(self.as_nanos())
     }
 
     /// Time from `earlier` to `self`; zero if `earlier` is the later one.
     pub const fn since(self, earlier: Instant) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// This instant moved back by `by`; not before the start.
     pub fn before(self, by: Duration) -> Instant {
-        Instant(self.0.saturating_sub(nanos(by)))
+        Instant::from_nanos(self.as_nanos().saturating_sub(nanos(by)))
     }
 }
 
@@ -58,6 +61,26 @@ impl Add<Duration> for Instant {
     /// Saturates at [`Instant::FAR`].
     fn add(self, by: Duration) -> Instant {
         Instant(self.0.saturating_add(nanos(by)))
+    }
+}
+
+impl Default for Instant {
+    fn default() -> Instant {
+        Instant::START
+    }
+}
+
+impl From<u64> for Instant {
+    /// So many nanoseconds after the start.
+    fn from(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+}
+
+impl From<Instant> for u64 {
+    /// Nanoseconds since the start.
+    fn from(at: Instant) -> u64 {
+        at.as_nanos()
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) enum Command {
     Calibrate(Calibrate),
     /// Run a scenario for real and in virtual time, and lay the two over each other
     Fidelity(Fidelity),
+    /// Hold simq against queueing theory and a published simulator
+    Verify(Verify),
     /// Serve a scenario's downstream alone, for clients in any language
     Mock(Mock),
     /// Check scenario files without running them
@@ -195,6 +197,22 @@ pub(super) struct Fidelity {
     /// Print nothing but errors (and JSON, if asked for)
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Verify {
+    /// Play less of it: a few seconds
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Use another seed: one check in some sixteen thousand then fails by chance
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
+    /// Use so many threads instead of one per processor; the figures do not depend on it
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<std::num::NonZero<usize>>,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// When a timeline starts.

@@ -21,6 +21,7 @@ mod schema;
 mod sim;
 mod stop;
 mod validate;
+mod verify;
 mod work;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
     let result = match args.command {
         args::Command::Run(args) => run::main(args),
         args::Command::Sim(args) => sim::main(args),
+        args::Command::Verify(args) => verify::main(&args),
         args::Command::Gate(args) => gate::main(args),
         args::Command::Baseline(args) => baseline::main(args),
         args::Command::Compare(args) => compare::main(&args),

@@ -145,9 +145,9 @@ impl Downstream {
     }
 
     fn serve(&mut self, now: Instant, call: &Call, effects: &Effects) -> Admission {
-        let in_house = self.house.calls(now);
         let mut crowd = 1.0;
         if let Some(collapse) = &self.settings.collapse {
+            let in_house = self.house.calls(now);
             if self.strain.is_down(now, in_house, collapse) {
                 self.strain.turn_away(now);
                 return turned_away(now);

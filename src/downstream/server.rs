@@ -15,11 +15,18 @@ use crate::time::{Instant, Window};
 pub(super) struct Servers {
     free_at: BinaryHeap<Reverse<Instant>>,
     waiting: VecDeque<Instant>,
-    /// When each call in the house will be done.
+    /// When each call in the house will be done, but for those in `fresh`.
     done: BinaryHeap<Reverse<Instant>>,
+    /// The same of calls that came since somebody last asked; calls that are done may be among them.
+    fresh: Vec<Instant>,
+    /// Where `fresh` is next looked through for them.
+    most_fresh: usize,
     queue: usize,
     last_start: Instant,
 }
+
+/// So many calls at least come between two looks through the fresh ones.
+const LOOK: usize = 64;
 
 /// Why a call is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +44,8 @@ impl Servers {
             free_at: (0..servers).map(|_| Reverse(Instant::START)).collect(),
             waiting: VecDeque::new(),
             done: BinaryHeap::new(),
+            fresh: Vec::new(),
+            most_fresh: LOOK,
             queue: queue as usize,
             last_start: Instant::START,
         }
@@ -44,6 +53,7 @@ impl Servers {
 
     /// Calls that are worked on or wait.
     pub(super) fn in_house(&mut self, now: Instant) -> usize {
+        self.done.extend(self.fresh.drain(..).map(Reverse));
         while self.done.peek().is_some_and(|Reverse(done)| *done <= now) {
             self.done.pop();
         }
@@ -76,9 +86,10 @@ impl Servers {
             Ok(Window { from: start, until: start + work(start) })
         };
         if let Ok(window) = verdict {
-            self.free_at.pop();
-            self.free_at.push(Reverse(window.until));
-            self.done.push(Reverse(window.until));
+            if let Some(mut first) = self.free_at.peek_mut() {
+                *first = Reverse(window.until);
+            }
+            self.note(now, window.until);
             self.last_start = self.last_start.max(start);
             if start > now {
                 self.waiting.push_back(start);
@@ -86,6 +97,15 @@ impl Servers {
         }
         self.free_at.extend(idle);
         verdict
+    }
+
+    /// A call will be done then. Nobody may ever ask how many there are, so this takes next to no time.
+    fn note(&mut self, now: Instant, done: Instant) {
+        self.fresh.push(done);
+        if self.fresh.len() >= self.most_fresh {
+            self.fresh.retain(|done| *done > now);
+            self.most_fresh = LOOK + 2 * self.fresh.len();
+        }
     }
 
     /// Takes away the servers that fall free first and may not be used.

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Lens, RunRecord};
+use super::by_job::ByJob;
+use super::{Attempt, Lens, RunRecord, UserCall};
 use crate::call::Outcome;
 use crate::job::JobId;
 use crate::time::{Instant, Window, nanos};
@@ -144,20 +145,28 @@ pub(super) fn wasted_share(record: &RunRecord, within: Option<Window>) -> Option
 
 /// Every piece of work, and whether its caller had given up when it was done. Callers of whom nothing is known are left out.
 pub fn works(record: &RunRecord) -> impl Iterator<Item = (Window, bool)> {
-    let jobs = record.attempts.iter().map(|attempt| ((attempt.job, attempt.attempt), (attempt.answered, attempt.outcome)));
-    let users = record.users.iter().map(|call| ((call.number, 1), (call.answered, call.outcome)));
-    let callers: BTreeMap<(JobId, u32), (Option<Instant>, Option<Outcome>)> = jobs.chain(users).collect();
+    let jobs = ByJob::of(&record.attempts);
+    let users: BTreeMap<JobId, &UserCall> = record.users.iter().map(|call| (call.number, call)).collect();
+    // Calls arrive in the order in which they were sent, but for a few: the next one is worth a look before the index is asked.
+    let mut next = record.attempts.iter();
     record.services.iter().filter_map(move |service| {
-        let (answered, outcome) = callers.get(&(service.job, service.attempt))?;
-        let in_vain = (*outcome)? == Outcome::TimedOut && (*answered)? < service.work?.until;
-        Some((service.work?, in_vain))
+        let is_it = |attempt: &&Attempt| (attempt.job, attempt.attempt) == (service.job, service.attempt);
+        let (answered, outcome) = match users.get(&service.job) {
+            Some(call) => (call.answered, call.outcome),
+            None => {
+                let attempt = next.next().filter(is_it).or_else(|| jobs.attempts(service.job).rfind(is_it))?;
+                (attempt.answered, attempt.outcome)
+            }
+        };
+        let work = service.work?;
+        Some((work, outcome? == Outcome::TimedOut && answered? < work.until))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{Attempt, Fate, Service};
+    use crate::metrics::{Fate, Service};
 
     fn at(ms: u64) -> Instant {
         Instant::from_nanos(ms * 1_000_000)

@@ -23,6 +23,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::by_job::ByJob;
 use super::chaos::is_orphan;
 use super::{Attempt, Fate, JobRecord, RunRecord};
 use crate::call::Outcome;
@@ -45,21 +46,18 @@ pub struct Terms {
 
 /// Checks a run's record against itself. Each breach is one sentence.
 pub fn audit(record: &RunRecord, terms: Terms) -> Vec<String> {
-    let mut by_job: BTreeMap<JobId, Vec<&Attempt>> = BTreeMap::new();
-    for attempt in &record.attempts {
-        by_job.entry(attempt.job).or_default().push(attempt);
-    }
+    let by_job = ByJob::of(&record.attempts);
     let asked = asked(record);
-    let mut breaches = Vec::new();
-    for attempts in by_job.values_mut() {
-        attempts.sort_by_key(|attempt| (attempt.attempt, attempt.claimed));
-        breaches.extend(leases(attempts, &asked, terms.lease));
-    }
     let calm = record.blows.is_empty() && record.tally.store_failures == 0 && record.tally.returned + record.tally.reaped == 0;
+    let mut breaches = Vec::new();
+    let mut attempts: Vec<&Attempt> = Vec::new();
     for job in &record.jobs {
-        let attempts = by_job.get(&job.job).map_or(&[][..], |attempts| attempts);
-        breaches.extend(ending(job, attempts, terms.complete));
-        breaches.extend(counts(job, attempts, calm));
+        attempts.clear();
+        attempts.extend(by_job.attempts(job.job));
+        attempts.sort_by_key(|attempt| (attempt.attempt, attempt.claimed));
+        breaches.extend(leases(&attempts, &asked, terms.lease));
+        breaches.extend(ending(job, &attempts, terms.complete));
+        breaches.extend(counts(job, &attempts, calm));
     }
     breaches.extend(calls(record));
     shortened(breaches)

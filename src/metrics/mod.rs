@@ -7,6 +7,7 @@
 mod aftermath;
 mod attempt;
 mod audit;
+mod by_job;
 mod catalog;
 mod chaos;
 mod engine;

@@ -1,16 +1,15 @@
 //! The sink that turns a worker's steps into attempts and counts.
 //!
-//! One recorder belongs to one worker, or to one thread: recording takes no lock. They are merged when the run is over. An attempt lives in
-//! one worker from claim to settlement, so nothing has to be matched across recorders.
+//! One recorder belongs to one worker, or to all workers of one thread: recording takes no lock. They are merged when the run is over. An
+//! attempt lives in one worker from claim to settlement, so nothing has to be matched across recorders.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::{Attempt, Fate};
 use crate::journal::{Entry, Sink, What};
-use crate::queue::{Claimed, How, Settled, Settlement, Token};
+use crate::queue::{Claimed, How, Settled, Settlement, Token, Tokens};
 use crate::time::{Instant, Window};
 use crate::worker::{Command, Event, Operation, Request};
 
@@ -29,9 +28,10 @@ pub fn histogram() -> Histogram<u64> {
 /// Attempts and counts, as they come in.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    open: BTreeMap<Token, Open>,
+    open: Tokens<Open>,
     attempts: Vec<Attempt>,
-    claim_asked: Instant,
+    /// By worker.
+    claim_asked: Vec<Instant>,
     tally: Tally,
 }
 
@@ -124,7 +124,7 @@ impl Tally {
 
 impl Default for Recorder {
     fn default() -> Recorder {
-        Recorder { open: BTreeMap::new(), attempts: Vec::new(), claim_asked: Instant::START, tally: Tally::default() }
+        Recorder { open: Tokens::default(), attempts: Vec::new(), claim_asked: Vec::new(), tally: Tally::default() }
     }
 }
 
@@ -137,27 +137,38 @@ impl Recorder {
     /// The worker was killed, and with it whatever it had under way. Says which claims those were.
     pub fn die(&mut self) -> Vec<Token> {
         self.open.values_mut().for_each(|open| open.attempt.fate = Fate::Killed);
-        self.open.keys().copied().collect()
+        self.open.iter().map(|(token, _)| token).collect()
+    }
+
+    /// As [`Recorder::die`], of one worker of several.
+    pub fn bury(&mut self, worker: u32) {
+        let of_it = self.open.values_mut().filter(|open| open.attempt.worker == worker);
+        of_it.for_each(|open| open.attempt.fate = Fate::Killed);
     }
 
     /// All recorders of a run as one: its attempts in the order in which they were sent, and its counts.
     pub fn merge(recorders: Vec<Recorder>) -> (Vec<Attempt>, Tally) {
         let mut tally = Tally::default();
-        let mut attempts = Vec::with_capacity(recorders.iter().map(|r| r.attempts.len() + r.open.len()).sum());
+        let mut attempts = Vec::new();
         for recorder in recorders {
             tally.add(&recorder.tally);
-            attempts.extend(recorder.attempts);
+            if attempts.is_empty() {
+                attempts = recorder.attempts;
+            } else {
+                attempts.extend(recorder.attempts);
+            }
             attempts.extend(recorder.open.into_values().filter(|open| open.sent).map(|open| open.attempt));
         }
-        attempts.sort_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
+        attempts.sort_unstable_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
         (attempts, tally)
     }
 
     fn claimed(&mut self, at: Instant, worker: u32, claimed: &Claimed) {
         self.tally.claims += 1;
         self.tally.empty_claims += u64::from(claimed.claims.is_empty());
-        record(&mut self.tally.claim_latency, at.since(self.claim_asked));
-        self.tally.claim_windows.push(Window { from: self.claim_asked, until: at });
+        let asked = self.claim_asked.get(worker as usize).copied().unwrap_or_default();
+        record(&mut self.tally.claim_latency, at.since(asked));
+        self.tally.claim_windows.push(Window { from: asked, until: at });
         for claim in &claimed.claims {
             let attempt = Attempt {
                 job: claim.job,
@@ -175,9 +186,17 @@ impl Recorder {
         }
     }
 
+    fn claiming(&mut self, at: Instant, worker: u32) {
+        let place = worker as usize;
+        if place >= self.claim_asked.len() {
+            self.claim_asked.resize(place + 1, Instant::START);
+        }
+        self.claim_asked[place] = at;
+    }
+
     fn called(&mut self, at: Instant, request: &Request) {
         self.tally.sent += 1;
-        if let Some(open) = self.open.get_mut(&request.token) {
+        if let Some(open) = self.open.get_mut(request.token) {
             open.sent = true;
             open.attempt.sent = at;
         }
@@ -185,7 +204,7 @@ impl Recorder {
 
     fn settling(&mut self, at: Instant, settlements: &[Settlement]) {
         for settlement in settlements {
-            if let Some(open) = self.open.get_mut(&settlement.token) {
+            if let Some(open) = self.open.get_mut(settlement.token) {
                 open.settle_asked = at;
                 open.attempt.fate = match settlement.how {
                     How::Complete => Fate::Completed,
@@ -199,7 +218,7 @@ impl Recorder {
 
     fn settled(&mut self, at: Instant, settled: &Settled) {
         for token in &settled.settled {
-            let Some(mut open) = self.open.remove(token) else { continue };
+            let Some(mut open) = self.open.remove(*token) else { continue };
             record(&mut self.tally.settle_latency, at.since(open.settle_asked));
             open.attempt.settled = Some(at);
             self.tally.completed += u64::from(open.attempt.fate == Fate::Completed);
@@ -207,7 +226,7 @@ impl Recorder {
             self.close(open);
         }
         for token in &settled.lost {
-            let Some(mut open) = self.open.remove(token) else { continue };
+            let Some(mut open) = self.open.remove(*token) else { continue };
             open.attempt.fate = Fate::Lost;
             open.attempt.settled = Some(at);
             self.tally.lost += 1;
@@ -228,7 +247,7 @@ impl Sink for Recorder {
         match event {
             Event::Claimed(claimed) => self.claimed(entry.at, worker, claimed),
             Event::Replied { token, outcome } => {
-                if let Some(open) = self.open.get_mut(token) {
+                if let Some(open) = self.open.get_mut(*token) {
                     open.attempt.answered = Some(entry.at);
                     open.attempt.outcome = Some(*outcome);
                 }
@@ -246,7 +265,7 @@ impl Sink for Recorder {
         }
         for command in commands {
             match command {
-                Command::Claim { .. } => self.claim_asked = entry.at,
+                Command::Claim { .. } => self.claiming(entry.at, worker),
                 Command::Call(request) => self.called(entry.at, request),
                 Command::Settle { settlements, .. } => self.settling(entry.at, settlements),
                 Command::Extend { .. } | Command::Reap | Command::Remind { .. } => {}

@@ -269,6 +269,9 @@ fn wasted(attempts: &[Attempt], outages: &[Window]) -> u64 {
 
 fn malformed_requests(record: &RunRecord) -> u64 {
     let malformed: BTreeSet<JobId> = record.jobs.iter().filter(|job| job.malformed).map(|job| job.job).collect();
+    if malformed.is_empty() {
+        return 0;
+    }
     record.attempts.iter().filter(|attempt| malformed.contains(&attempt.job)).count() as u64
 }
 

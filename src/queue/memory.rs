@@ -221,7 +221,7 @@ mod tests {
     const LEASE: Duration = Duration::from_millis(100);
 
     fn retry(claim: &Claim, after: u64) -> Settlement {
-        let how = How::Retry { after: Duration::from_millis(after), reason: String::new() };
+        let how = How::Retry { after: Duration::from_millis(after), reason: "".into() };
         Settlement { job: claim.job, token: claim.token, how }
     }
 

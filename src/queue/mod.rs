@@ -23,11 +23,14 @@
 //! Only durations cross this border. The store adds them to its own clock, so that nobody else's clock can matter.
 
 mod memory;
+mod tokens;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use memory::{Row as MemoryRow, Store as MemoryStore};
+pub use tokens::Tokens;
 
 use crate::job::{JobId, Memory, Why};
 
@@ -73,14 +76,14 @@ pub enum How {
         /// The delay.
         after: Duration,
         /// What went wrong, kept on the job.
-        reason: String,
+        reason: Cow<'static, str>,
     },
     /// It is given up.
     Discard {
         /// Why no further retry.
         why: Why,
         /// What went wrong, kept on the job.
-        reason: String,
+        reason: Cow<'static, str>,
     },
     /// It was never started: back as if never claimed, no retry spent.
     Release,

@@ -1,41 +1,23 @@
 //! What happens next: a priority queue of things to come, by time, and at equal times in the order in which they were planned.
 //!
-//! A 4-ary heap with the key in the entry: a comparison touches no memory but the heap's, and the tree is half as deep as a
-//! binary one, which counts where it no longer fits the cache. Taking the earliest leaves its place vacant until the next is
-//! planned, since most things plan another: one walk down instead of a walk down and a walk up.
-//!
-//! Source of the shape: LaMarca and Ladner, "The Influence of Caches on the Performance of Heaps", 1996.
+//! Taking the earliest leaves its place vacant until the next is planned, since most things plan another.
 
+use super::heap::{Entry, Heap};
 use crate::time::Instant;
-
-const ARITY: usize = 4;
 
 /// Things to come, small enough to be copied.
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
-    heap: Vec<Entry<T>>,
+    heap: Heap<T>,
     /// The first place is free: its entry was taken.
     vacant: bool,
     planned: u64,
     now: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at: u64,
-    number: u64,
-    what: T,
-}
-
-impl<T> Entry<T> {
-    fn before(&self, other: &Entry<T>) -> bool {
-        (self.at, self.number) < (other.at, other.number)
-    }
-}
-
 impl<T: Copy> Default for Calendar<T> {
     fn default() -> Calendar<T> {
-        Calendar { heap: Vec::new(), vacant: false, planned: 0, now: Instant::START }
+        Calendar { heap: Heap::default(), vacant: false, planned: 0, now: Instant::START }
     }
 }
 
@@ -46,16 +28,17 @@ impl<T: Copy> Calendar<T> {
         self.planned += 1;
         if self.vacant {
             self.vacant = false;
-            self.sink(entry);
+            self.heap.replace(entry);
         } else {
             self.heap.push(entry);
-            self.rise(self.heap.len() - 1, entry);
         }
     }
 
     /// Takes the earliest, and moves the present there.
     pub fn take(&mut self) -> Option<(Instant, T)> {
-        self.close();
+        if std::mem::take(&mut self.vacant) {
+            self.heap.pop();
+        }
         let first = *self.heap.first()?;
         self.vacant = true;
         self.now = Instant::from_nanos(first.at);
@@ -80,53 +63,6 @@ impl<T: Copy> Calendar<T> {
     /// How many things were planned so far.
     pub fn planned(&self) -> u64 {
         self.planned
-    }
-
-    /// Fills the vacant place from the end.
-    fn close(&mut self) {
-        if !std::mem::take(&mut self.vacant) {
-            return;
-        }
-        if let Some(last) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
-            self.sink(last);
-        }
-    }
-
-    /// Puts `entry` where it belongs on the way down from the first place, which is free.
-    fn sink(&mut self, entry: Entry<T>) {
-        let heap = &mut self.heap[..];
-        let mut place = 0;
-        loop {
-            let first = place * ARITY + 1;
-            let Some(children) = heap.get(first..heap.len().min(first + ARITY)).filter(|some| !some.is_empty()) else { break };
-            let mut least = 0;
-            for child in 1..children.len() {
-                if children[child].before(&children[least]) {
-                    least = child;
-                }
-            }
-            if !children[least].before(&entry) {
-                break;
-            }
-            heap[place] = children[least];
-            place = first + least;
-        }
-        heap[place] = entry;
-    }
-
-    /// Puts `entry` where it belongs on the way up from `place`.
-    fn rise(&mut self, mut place: usize, entry: Entry<T>) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !entry.before(&self.heap[parent]) {
-                break;
-            }
-            self.heap[place] = self.heap[parent];
-            place = parent;
-        }
-        self.heap[place] = entry;
     }
 }
 

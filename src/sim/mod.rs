@@ -27,6 +27,7 @@ mod calendar;
 mod chaos;
 mod database;
 mod desk;
+mod heap;
 mod inflow;
 mod outcome;
 mod post;
@@ -52,7 +53,6 @@ use crate::rng::Seed;
 use crate::scenario::Scenario;
 use crate::time::Instant;
 use crate::workload;
-use outcome::Recorders;
 use world::World;
 
 /// One policy, to be played once in virtual time.
@@ -90,12 +90,12 @@ pub enum Error {
 /// If time does not move on.
 pub fn run(plan: Plan<'_>, stop: &AtomicBool) -> Result<Outcome, Error> {
     let jobs = workload::jobs(&plan.scenario.jobs, plan.seed);
-    let mut recorders = Recorders(vec![Recorder::default(); plan.scenario.workers.count as usize]);
+    let mut recorder = Recorder::default();
     let mut services = Services::default();
     let mut tape = plan.tape.then(Tape::default);
-    let sink = ((&mut recorders, &mut services), &mut tape);
+    let sink = ((&mut recorder, &mut services), &mut tape);
     let went = World::new(&plan, &jobs, sink).play(Instant::START + plan.scenario.horizon, stop)?;
-    Ok(Outcome::of(&plan, jobs, went, recorders, services, tape))
+    Ok(Outcome::of(&plan, jobs, went, recorder, services, tape))
 }
 
 /// Plays one policy once before whoever watches, and keeps nothing; returns how many events it had: things that the calendar held.

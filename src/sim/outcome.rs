@@ -4,7 +4,7 @@ use super::Plan;
 use super::store::View;
 use super::world::Went;
 use crate::job::JobId;
-use crate::journal::{Entry, Sink, Tape, What};
+use crate::journal::Tape;
 use crate::metrics::{End, Recorder, Row, RunRecord, Services, Stock, Summary, Taken};
 use crate::workload::Job;
 
@@ -23,27 +23,8 @@ pub struct Outcome {
     pub tape: Option<Tape>,
     /// Things that the calendar held.
     pub events: u64,
-}
-
-/// A recorder for each worker, by its number.
-pub(super) struct Recorders(pub(super) Vec<Recorder>);
-
-impl Recorders {
-    fn of(&mut self, worker: u32) -> &mut Recorder {
-        let worker = worker as usize;
-        if worker >= self.0.len() {
-            self.0.resize_with(worker + 1, Recorder::default);
-        }
-        &mut self.0[worker]
-    }
-}
-
-impl Sink for Recorders {
-    fn record(&mut self, entry: Entry<'_>) {
-        if let What::Stepped { worker, .. } = entry.what {
-            self.of(worker).record(entry);
-        }
-    }
+    /// How many it held at once, on average.
+    pub pending: usize,
 }
 
 impl Outcome {
@@ -51,12 +32,12 @@ impl Outcome {
         plan: &Plan<'_>,
         jobs: Vec<Job>,
         went: Went,
-        mut recorders: Recorders,
+        mut recorder: Recorder,
         services: Services,
         tape: Option<Tape>,
     ) -> Outcome {
         for worker in &went.died {
-            recorders.of(*worker).die();
+            recorder.bury(*worker);
         }
         let row = |(job, view): (JobId, View)| {
             let View { state, why, retries, created, due } = view;
@@ -68,7 +49,7 @@ impl Outcome {
             all_in: went.database.store.len() == jobs.len(),
             jobs,
             rows: went.database.store.rows(went.ended).map(row).collect(),
-            recorders: recorders.0,
+            recorders: vec![recorder],
             transactions: went.database.transactions,
             arrivals: went.arrivals,
             services: services.0,
@@ -77,6 +58,6 @@ impl Outcome {
             blows: went.blows,
         };
         let Taken { record, summary, breaches } = stock.take(plan.scenario);
-        Outcome { end: went.end, record, summary, breaches, tape, events: went.events }
+        Outcome { end: went.end, record, summary, breaches, tape, events: went.events, pending: went.pending }
     }
 }

@@ -25,9 +25,13 @@ impl Processors {
         if work.is_zero() {
             return now;
         }
-        let start = if self.busy.len() < self.count { now } else { self.busy.pop().map_or(now, |Reverse(free)| free.max(now)) };
-        self.busy.push(Reverse(start + work));
-        start + work
+        if self.busy.len() < self.count {
+            self.busy.push(Reverse(now + work));
+            return now + work;
+        }
+        let mut first = self.busy.peek_mut().expect("there is at least one processor");
+        *first = Reverse(first.0.max(now) + work);
+        first.0
     }
 }
 

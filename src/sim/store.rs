@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::heap::{Entry, Heap};
 use crate::job::{JobId, Memory, State, Why};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, nanos};
@@ -62,7 +63,7 @@ struct Level {
     /// Never claimed, by number.
     fresh: BinaryHeap<Reverse<Place>>,
     /// Claimed before, by when they came due. In transaction mode all jobs are in `fresh`.
-    due: BinaryHeap<Reverse<(Instant, Place)>>,
+    due: Heap<()>,
 }
 
 /// One job as the store holds it.
@@ -87,7 +88,7 @@ pub struct Store {
     by_age: bool,
     rows: Vec<Row>,
     levels: BTreeMap<Reverse<i16>, Level>,
-    waiting: BinaryHeap<Reverse<(Instant, Place)>>,
+    waiting: Heap<()>,
     running: Vec<Place>,
     tokens: i64,
     /// Claims that ended before they were settled.
@@ -105,7 +106,7 @@ impl Store {
             by_age: mode == ClaimMode::Transaction,
             rows: Vec::new(),
             levels: BTreeMap::new(),
-            waiting: BinaryHeap::new(),
+            waiting: Heap::default(),
             running: Vec::new(),
             tokens: 0,
             expired: BTreeSet::new(),
@@ -188,7 +189,7 @@ impl Store {
             for (place, due) in chosen.drain(taken..) {
                 match due {
                     None => level.fresh.push(Reverse(place)),
-                    Some(due) => level.due.push(Reverse((due, place))),
+                    Some(due) => level.due.push(entry(due, place)),
                 }
             }
             claims.reserve_exact(taken);
@@ -196,20 +197,21 @@ impl Store {
             left -= taken;
         }
         (self.levels, self.chosen) = (levels, chosen);
-        let next_due = self.waiting.peek().map(|Reverse((due, _))| due.since(now));
+        let next_due = self.waiting.first().map(|first| due(first).since(now));
         Claimed { claims, next_due }
     }
 
     /// Moves retries that have come due to where claims look.
     fn promote(&mut self, now: Instant) {
-        while let Some(&Reverse((due, place))) = self.waiting.peek().filter(|Reverse((due, _))| *due <= now) {
+        while let Some(first) = self.waiting.first().copied().filter(|first| due(first) <= now) {
             self.waiting.pop();
+            let place = first.number as Place;
             let priority = self.kinds[usize::from(self.rows[place as usize].kind)].priority;
             let level = self.levels.entry(Reverse(priority)).or_default();
             if self.by_age {
                 level.fresh.push(Reverse(place));
             } else {
-                level.due.push(Reverse((due, place)));
+                level.due.push(first);
             }
         }
     }
@@ -267,7 +269,7 @@ impl Store {
                 self.ended += 1;
             } else {
                 row.state = State::Retryable;
-                self.waiting.push(Reverse((row.due, place)));
+                self.waiting.push(entry(row.due, place));
             }
         }
         (answer, self.ended - before)
@@ -279,7 +281,7 @@ impl Store {
             self.release(place);
             let row = &mut self.rows[place as usize];
             row.state = State::Retryable;
-            self.waiting.push(Reverse((row.due, place)));
+            self.waiting.push(entry(row.due, place));
             self.expired.insert(token.0);
         }
     }
@@ -308,7 +310,7 @@ impl Store {
             if row.retries < self.kinds[usize::from(row.kind)].max_retries {
                 row.retries += 1;
                 (row.state, row.due, row.last_delay) = (State::Retryable, now, 0);
-                self.waiting.push(Reverse((now, place)));
+                self.waiting.push(entry(now, place));
                 returned += 1;
             } else {
                 (row.state, row.why) = (State::Discarded, Some(Why::Exhausted));
@@ -339,8 +341,17 @@ impl Level {
     /// Takes out what a claim of `limit` may choose from: the first new jobs, and the retries that have been due longest.
     fn candidates(&mut self, limit: usize, fresh: usize, into: &mut Vec<(Place, Option<Instant>)>) {
         into.extend((0..fresh).map_while(|_| self.fresh.pop()).map(|Reverse(place)| (place, None)));
-        into.extend((0..limit).map_while(|_| self.due.pop()).map(|Reverse((due, place))| (place, Some(due))));
+        into.extend((0..limit).map_while(|_| self.due.pop()).map(|first| (first.number as Place, Some(due(&first)))));
     }
+}
+
+/// A job that is due then; of two at once the one with the lower number is first.
+fn entry(due: Instant, place: Place) -> Entry<()> {
+    Entry { at: due.as_nanos(), number: place.into(), what: () }
+}
+
+fn due(entry: &Entry<()>) -> Instant {
+    Instant::from_nanos(entry.at)
 }
 
 #[cfg(test)]
@@ -401,8 +412,8 @@ mod tests {
                 .map(|((job, token), n)| {
                     let how = match (choice + n) % 5 {
                         0 => How::Complete,
-                        1 | 2 => How::Retry { after: Duration::from_nanos(u64::from(choice % 30)), reason: String::new() },
-                        3 => How::Discard { why: Why::Permanent, reason: String::new() },
+                        1 | 2 => How::Retry { after: Duration::from_nanos(u64::from(choice % 30)), reason: "".into() },
+                        3 => How::Discard { why: Why::Permanent, reason: "".into() },
                         _ => How::Release,
                     };
                     Settlement { job, token, how }

@@ -21,7 +21,7 @@ use crate::journal::Sink;
 use crate::metrics::{Blow, End, UserCall};
 use crate::policy;
 use crate::profile::Profile;
-use crate::rng::{Seed, Stream};
+use crate::rng::{Draw, Seed, Stream};
 use crate::scenario::chaos::{self, Strike};
 use crate::time::Instant;
 use crate::worker::{Command, Event, Wait, Worker};
@@ -94,10 +94,14 @@ pub(super) struct World<'a, S> {
     commands: Vec<Command>,
     listens: bool,
     pub(super) leaving: Option<End>,
-    draws: [u64; 3],
+    /// Of timers, calls and statements. The one place that keeps generators: what they are for has no key but the order of events, and
+    /// that is always the same.
+    draws: [Draw; 3],
     grain: u64,
     late: Dist,
     events: u64,
+    /// Things to come, summed over all events.
+    pending: u64,
 }
 
 /// How a run went, beside what was recorded.
@@ -108,6 +112,8 @@ pub(super) struct Went {
     pub(super) users: Vec<UserCall>,
     pub(super) arrivals: u64,
     pub(super) events: u64,
+    /// How many things were to come, on average.
+    pub(super) pending: usize,
     pub(super) blows: Vec<Blow>,
     pub(super) died: Vec<u32>,
 }
@@ -152,10 +158,11 @@ impl<'a, S: Sink> World<'a, S> {
             commands: Vec::new(),
             listens: matches!(settings.wait, Wait::Listen { .. }),
             leaving: None,
-            draws: [0; 3],
+            draws: [Stream::Timer, Stream::Wire, Stream::Store].map(|stream| plan.seed.draw(stream, JobId(0), 0)),
             grain: crate::time::nanos(plan.profile.timer.grain()),
             late: plan.profile.timer.late(),
             events: 0,
+            pending: 0,
         }
     }
 
@@ -173,6 +180,7 @@ impl<'a, S: Sink> World<'a, S> {
         while self.undone > 0 || self.leaving.is_none() {
             let Some((now, next)) = self.calendar.take() else { break };
             self.events += 1;
+            self.pending += self.calendar.len() as u64;
             still = if now > last { 0 } else { still + 1 };
             last = now;
             if still > patience {
@@ -197,6 +205,7 @@ impl<'a, S: Sink> World<'a, S> {
             events: self.events,
             blows: self.blows,
             died: self.died,
+            pending: (self.pending / self.events.max(1)) as usize,
         })
     }
 
@@ -205,7 +214,7 @@ impl<'a, S: Sink> World<'a, S> {
             Next::Wake(worker) => self.wake(now, worker),
             Next::Notify(worker) => self.notify(worker),
             Next::Ring => {
-                self.bell.is_due(now);
+                self.bell.is_due();
                 self.ring();
             }
             Next::Effect(operation) => self.effect(now, operation),
@@ -327,9 +336,10 @@ impl<'a, S: Sink> World<'a, S> {
         if after.is_zero() {
             return self.ring();
         }
-        let at = self.timer(now, now + after);
+        let at = self.rounded(now + after);
         if self.bell.remind(at) {
-            self.calendar.plan(at, Next::Ring);
+            let runs = self.timer(now, at);
+            self.calendar.plan(runs, Next::Ring);
         }
     }
 
@@ -349,25 +359,25 @@ impl<'a, S: Sink> World<'a, S> {
         if at <= now {
             return now;
         }
-        let rounded = match self.grain {
-            0 | 1 => at,
-            grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
-        };
         let late = self.late;
-        rounded + self.sample(&late, Stream::Timer)
+        self.rounded(at) + self.sample(&late, Stream::Timer)
     }
 
-    /// Draws a time that a part takes; each draw of a kind has a number of its own.
-    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> Duration {
-        if let Dist::Constant { value } = *dist {
-            return value;
+    /// The next time from `at` on at which timers run.
+    fn rounded(&self, at: Instant) -> Instant {
+        match self.grain {
+            0 | 1 => at,
+            grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
         }
-        let counter = match stream {
+    }
+
+    /// Draws a time that a part takes.
+    pub(super) fn sample(&mut self, dist: &Dist, stream: Stream) -> Duration {
+        let draw = match stream {
             Stream::Timer => 0,
             Stream::Wire => 1,
             _ => 2,
         };
-        self.draws[counter] += 1;
-        dist.sample(&mut self.seed.draw(stream, JobId(self.draws[counter]), 0))
+        dist.sample(&mut self.draws[draw])
     }
 }

@@ -65,7 +65,7 @@ pub struct Request {
 impl Request {
     /// The request as the downstream model sees it, of `worker`.
     pub fn call(&self, worker: u32) -> Call {
-        let caller = Label::of(&worker.to_string());
+        let caller = Label::of_number(worker);
         Call { route: Label::of(&self.kind), caller, ..Call::new(self.job, self.attempt, &self.payload) }
     }
 }

@@ -26,7 +26,6 @@ mod command;
 mod event;
 mod settings;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use command::{Command, Request};
@@ -36,7 +35,7 @@ pub use settings::{Settings, Wait};
 use crate::call::Outcome;
 use crate::job::{JobId, Memory};
 use crate::policy::{ClockBase, Decision, Guard, Policy, Shared};
-use crate::queue::{Claim, Claimed, How, Settled, Settlement, Token};
+use crate::queue::{Claim, Claimed, How, Settled, Settlement, Token, Tokens};
 use crate::rng::{Seed, Stream};
 use crate::time::Instant;
 
@@ -53,7 +52,7 @@ pub struct Worker {
     policy: Policy,
     seed: Seed,
     guard: Guard,
-    underway: BTreeMap<Token, Attempt>,
+    underway: Tokens<Attempt>,
     /// Attempts that may not call yet, and when to ask again.
     held: Vec<(Instant, Request)>,
     pending: Vec<Settlement>,
@@ -92,7 +91,7 @@ impl Worker {
             policy,
             seed,
             guard: Guard::new(seed, id, Shared::default()),
-            underway: BTreeMap::new(),
+            underway: Tokens::default(),
             held: Vec::new(),
             pending: Vec::new(),
             unsure: None,
@@ -241,12 +240,10 @@ impl Worker {
     }
 
     fn replied(&mut self, now: Instant, token: Token, outcome: &Outcome) {
-        let Some(attempt) = self.underway.get_mut(&token) else { return };
+        let Some(attempt) = self.underway.get_mut(token) else { return };
         let decision = self.guard.decide(&self.policy, now, attempt.job, &attempt.memory, outcome);
-        let reason = || match self.guard.said() {
-            Some(said) => format!("{outcome}, {said}"),
-            None => outcome.to_string(),
-        };
+        let said = self.guard.said();
+        let reason = || said.map_or_else(|| outcome.name(), |said| format!("{outcome}, {said}").into());
         let how = match decision {
             Decision::Complete => How::Complete,
             Decision::Retry { after } => {
@@ -266,7 +263,7 @@ impl Worker {
         self.failures = 0;
         let mut retries = Vec::new();
         for token in settled.settled.iter().chain(&settled.lost) {
-            retries.extend(self.underway.remove(token).and_then(|attempt| attempt.retry_after));
+            retries.extend(self.underway.remove(*token).and_then(|attempt| attempt.retry_after));
         }
         if !retries.is_empty() && !matches!(self.settings.wait, Wait::Poll { .. }) {
             out.push(Command::Remind { after: retries });
@@ -327,7 +324,7 @@ impl Worker {
         if !self.underway.is_empty() && !self.extending && self.extend_at <= now {
             self.extending = true;
             self.extend_at = now + self.settings.lease / 3;
-            let claims = self.underway.iter().map(|(token, attempt)| (attempt.job, *token)).collect();
+            let claims = self.underway.iter().map(|(token, attempt)| (attempt.job, token)).collect();
             out.push(Command::Extend { claims, lease: self.settings.lease });
         }
         if !self.draining && self.reap_at <= now {

@@ -251,7 +251,7 @@ impl<'a> Pair<'a> {
 
 /// A policy never retries a job that has no retries left.
 fn how(ending: Ending, may_retry: bool) -> How {
-    let reason = String::from("status-503");
+    let reason = "status-503".into();
     match ending {
         Ending::Complete => How::Complete,
         Ending::Retry { minutes } if may_retry => How::Retry { after: minutes * MINUTE, reason },

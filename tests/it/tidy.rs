@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const WORDS: [&str; 6] = ["time", "rng", "dist", "job", "call", "nearest"];
 
 /// What a room may use beside itself and the words. What is not listed is forbidden, and a room that is not listed is unknown.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("time", &[]),
     ("rng", &[]),
     ("dist", &[]),
@@ -31,6 +31,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("metrics", &["journal", "worker", "queue", "workload", "scenario"]),
     ("real", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
     ("sim", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "profile"]),
+    ("verify", &["policy", "downstream", "workload", "queue", "worker", "journal", "scenario", "metrics", "sim", "profile"]),
     ("report", &["metrics", "scenario"]),
     ("check", &["metrics", "scenario"]),
 ];

@@ -78,7 +78,7 @@ impl Alone {
         };
         let user = User { store: Store::open(schema, &settings).await?, clock };
         let complete = |_| How::Complete;
-        let retry = |_| How::Retry { after: Duration::ZERO, reason: "status-503".to_owned() };
+        let retry = |_| How::Retry { after: Duration::ZERO, reason: "status-503".into() };
         (self.claim_one, self.settle_one) = user.pairs(1, times, complete).await?;
         (self.claim_many, self.settle_many) = user.pairs(LARGE, few, complete).await?;
         user.pairs(LARGE, AGAIN, retry).await?;

@@ -143,7 +143,7 @@ mod tests {
             held.extent(&by_batch(&settlements), &settlements)
         };
         let done = |batch, place| settlement(token(batch, place), How::Complete);
-        let given_up = settlement(token(two, 0), How::Discard { why: Why::Permanent, reason: String::new() });
+        let given_up = settlement(token(two, 0), How::Discard { why: Why::Permanent, reason: "".into() });
         assert_eq!(extent(&held, &[done(one, 0), done(one, 1), done(two, 0)]), Extent::Completed);
         assert_eq!(extent(&held, &[done(one, 0), done(one, 1), given_up]), Extent::Whole);
         assert_eq!(extent(&held, &[done(one, 0), done(two, 0)]), Extent::Part);
