@@ -110,23 +110,25 @@ fn leases(attempts: &[&Attempt], asked: &BTreeMap<Instant, Instant>, lease: Opti
     attempts.windows(2).find_map(|pair| {
         let (one, other) = (pair[0], pair[1]);
         let job = one.job;
-        let ended = matches!(one.fate, Fate::Completed | Fate::Discarded(_)) && one.settled.is_some();
-        if ended {
+        let asked_for = |attempt: &Attempt| asked.get(&attempt.claimed).copied().unwrap_or(attempt.claimed);
+        let ended = one.settled.filter(|_| matches!(one.fate, Fate::Completed | Fate::Discarded(_)));
+        // A transaction that broke unnoticed: its worker stood still between the claim and the call.
+        let unaware = |end: Instant| lease.is_none() && is_orphan(other) && asked_for(other) < end;
+        if ended.is_some_and(|end| !unaware(end)) {
             return Some(format!(
                 "job {job} was called for again by worker {} after attempt {} had ended it",
                 other.worker, one.attempt
             ));
         }
         // A transaction that broke was rolled back, and its attempt with it.
-        if one.attempt == other.attempt && (lease.is_some() || !is_orphan(one)) {
+        if one.attempt == other.attempt && (lease.is_some() || !(is_orphan(one) || is_orphan(other))) {
             let workers = (one.worker, other.worker);
             return Some(format!("attempt {} of job {job} was made by workers {} and {}", one.attempt, workers.0, workers.1));
         }
         // A settlement's answer may come late, and the next claim before it: the numbers tell that it was carried out. One that may have
         // been sent, and whose answer was lost, tells nothing.
         let taken = one.fate == Fate::Lost || (is_orphan(one) && one.answered.is_none());
-        let since = asked.get(&one.claimed).copied().unwrap_or(one.claimed);
-        let early = lease.is_some_and(|lease| other.claimed + SLACK < since + lease);
+        let early = lease.is_some_and(|lease| other.claimed + SLACK < asked_for(one) + lease);
         (taken && early)
             .then(|| format!("worker {} took job {job} from worker {}, whose lease can't have run out", other.worker, one.worker))
     })
