@@ -108,6 +108,7 @@ fn the_files_of_a_seed_are_the_same_to_the_byte_on_any_number_of_threads() {
             .arg(&file)
             .args(["--threads", threads, "--json", "--out"])
             .arg(&out)
+            .current_dir(home.path())
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

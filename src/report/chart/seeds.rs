@@ -9,7 +9,7 @@ use super::canvas::{ALARM, Canvas, Drawn, GRID, Point, QUIET, Side, TEXT, Type, 
 use super::frame::{HEADER, MARGIN, below_header};
 use super::scale::{Scale, Spread, tick_text};
 use super::{Story, tall};
-use crate::metrics::{Metric, Occurrence};
+use crate::metrics::{Metric, Occurrence, Unit};
 use crate::report::Comparison;
 use crate::report::across::{self, Runs};
 use crate::report::figure::{figure, percent};
@@ -83,7 +83,8 @@ fn panel(story: &Story<'_>, canvas: &Canvas<'_>, subject: &Subject, (left, top):
     let most = all.iter().filter_map(|values| values.last().copied()).fold(0.0, f64::max);
     let scale = Scale::new(most * 1.02, (from, to), Spread::Linear);
     let end = top + TITLE + row * story.policies.len() as f64;
-    axis(canvas, &scale, (top + TITLE, end))?;
+    let whole = matches!(metric.unit, Unit::Jobs | Unit::Calls);
+    axis(canvas, &scale, (top + TITLE, end), whole)?;
     for (i, (runs, values)) in story.policies.iter().zip(&all).enumerate() {
         let middle = top + TITLE + (i as f64 + 0.5) * row;
         let ink = colour(runs.index);
@@ -97,8 +98,9 @@ fn panel(story: &Story<'_>, canvas: &Canvas<'_>, subject: &Subject, (left, top):
     canvas.line(&[(from, top + TITLE), (from, end)], TEXT, 1.0, &[])
 }
 
-fn axis(canvas: &Canvas<'_>, scale: &Scale, (top, bottom): Point) -> Drawn {
-    let ticks = scale.ticks(scale.length() / 6.0);
+/// Ticks and their lines; counts have no ticks between whole numbers.
+fn axis(canvas: &Canvas<'_>, scale: &Scale, (top, bottom): Point, whole: bool) -> Drawn {
+    let ticks: Vec<f64> = scale.ticks(scale.length() / 6.0).into_iter().filter(|tick| !whole || tick.fract() == 0.0).collect();
     for tick in &ticks {
         let x = scale.place(*tick);
         canvas.line(&[(x, top), (x, bottom)], GRID, 0.5, &[])?;
