@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use simq::job::JobId;
 use simq::queue::ClaimMode;
-use simq::real::pg::{Batch, Schema, Store, insert};
+use simq::real::pg::{Batch, Schema, Store, copy, insert};
 use simq::time::Instant;
 use simq::worker::{Settings, Wait};
 use simq::workload::{Arrival, Group, Job};
@@ -66,21 +66,21 @@ impl Bench {
 
     /// Puts jobs in as runs do.
     pub async fn insert_for(&mut self, mode: ClaimMode, new: &[New]) {
-        let group = |new: &New| Group {
-            kind: "email".into(),
-            count: 1,
-            arrival: Arrival::AtOnce,
-            at: Duration::ZERO,
-            priority: new.priority,
-            permanent: 0.0,
-            max_retries: new.max_retries,
-        };
-        let groups: Vec<Group> = new.iter().map(group).collect();
-        let job = |(group, new): (usize, &New)| Job { at: Instant::START, id: JobId(new.id), group, malformed: false };
-        let jobs: Vec<Job> = new.iter().enumerate().map(job).collect();
-        self.batches += 1;
-        let batch = Batch { producer: -1, number: self.batches, jobs: &jobs, groups: &groups, max_retries: None };
+        let (groups, jobs) = parts(new);
+        let batch = self.batch(&groups, &jobs);
         insert(&mut self.connection, batch, mode).await.unwrap();
+    }
+
+    /// Puts jobs in by COPY, for workers that claim under leases.
+    pub async fn copy(&mut self, new: &[New]) {
+        let (groups, jobs) = parts(new);
+        let batch = self.batch(&groups, &jobs);
+        copy(&mut self.connection, batch).await.unwrap();
+    }
+
+    fn batch<'a>(&mut self, groups: &'a [Group], jobs: &'a [Job]) -> Batch<'a> {
+        self.batches += 1;
+        Batch { producer: -1, number: self.batches, jobs, groups, max_retries: None }
     }
 
     /// Numbers batches from the beginning again, for producers that nobody has heard of.
@@ -122,4 +122,21 @@ impl Bench {
     pub async fn job(&mut self, id: u64) -> String {
         self.ask(&format!("SELECT concat_ws(' ', status, retries, discarded_why) FROM jobs WHERE id = {id}")).await
     }
+}
+
+/// New jobs, each a group of its own.
+fn parts(new: &[New]) -> (Vec<Group>, Vec<Job>) {
+    let group = |new: &New| Group {
+        kind: "email".into(),
+        count: 1,
+        arrival: Arrival::AtOnce,
+        at: Duration::ZERO,
+        priority: new.priority,
+        permanent: 0.0,
+        max_retries: new.max_retries,
+    };
+    let groups: Vec<Group> = new.iter().map(group).collect();
+    let job = |(group, new): (usize, &New)| Job { at: Instant::START, id: JobId(new.id), group, malformed: false };
+    let jobs: Vec<Job> = new.iter().enumerate().map(job).collect();
+    (groups, jobs)
 }

@@ -172,7 +172,7 @@ fn what_makes_no_sense_is_a_usage_error_before_anything_starts() {
     for (scenario, words, expected) in [
         (SMALL, &["--no-such-flag"][..], "--no-such-flag"),
         (SMALL, &["--seed", "much"], "--seed"),
-        (SMALL, &["--repetitions", "0"], "from 1 to 1000"),
+        (SMALL, &["--repetitions", "0"], "1..=1000"),
         (SMALL, &["--policy", "full"], "no policy `full`: it has none, constant"),
         (SMALL, &["--keep"], "--database-url"),
         (SMALL, &["--database-url", "mysql://localhost/x"], "postgres://user:password@host:5432/database"),

@@ -288,12 +288,12 @@ async fn a_store_that_is_closed_gives_its_transactions_jobs_back() {
 }
 
 #[tokio::test]
-async fn many_jobs_put_in_at_once_are_put_in_once_and_like_few() {
+async fn jobs_that_are_copied_in_are_put_in_once_and_like_others() {
     let mut bench = Bench::new().await;
     let many: Vec<New> = (1..=500).map(|id| New { priority: (id % 3) as i16, ..new(id) }).collect();
-    bench.insert(&many).await;
+    bench.copy(&many).await;
     bench.restart();
-    bench.insert(&many).await;
+    bench.copy(&many).await;
     let store = bench.quick_store(1).await;
     let first = claim(&store, 1).await.remove(0);
     assert_eq!((first.job, &*first.kind, &*first.payload), (JobId(2), "email", "{\"to\":\"customer-2@example.com\"}"));

@@ -35,16 +35,12 @@ pub async fn enlist(connection: &mut PgConnection) -> Result<i64, sqlx::Error> {
     sqlx::query_file_scalar!("src/real/pg/instance.sql").fetch_one(connection).await
 }
 
-/// So many jobs and more are copied in: fewer are not worth its round trips.
-const COPY_FROM: usize = 200;
-
 /// Puts jobs in, due at once, for workers that claim in this mode.
 ///
 /// # Errors
 /// Whatever the database says; the batch can be sent again, on another connection.
 pub async fn insert(connection: &mut PgConnection, batch: Batch<'_>, mode: ClaimMode) -> Result<(), sqlx::Error> {
     match mode {
-        ClaimMode::Lease if batch.jobs.len() >= COPY_FROM => copy(connection, batch).await,
         ClaimMode::Lease => state(connection, batch).await,
         ClaimMode::Transaction => state_for_the_article(connection, batch).await,
     }
@@ -63,7 +59,8 @@ pub async fn state(connection: &mut PgConnection, batch: Batch<'_>) -> Result<()
         .map(drop)
 }
 
-/// Puts jobs in by COPY, whatever their number, for workers that claim under leases.
+/// Puts jobs in by COPY, whatever their number, for workers that claim under leases. Its round trips (five, where the statement needs one)
+/// cost as much as it saves up to a thousand jobs at least, so [`insert`] does not use it: `cargo bench --bench engine -- putting`.
 ///
 /// # Errors
 /// As [`insert`].

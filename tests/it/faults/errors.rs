@@ -33,8 +33,7 @@ async fn a_deadlock_ends_one_statement_and_not_the_settlement() {
     eventually("the settlement to wait", async || (bench.ask(waiting).await == "1").then_some(())).await;
     other.execute("SELECT FROM lease ORDER BY until LIMIT 1 FOR UPDATE").await.unwrap();
     let error = settle.await.unwrap().unwrap_err();
-    let code = error.as_database_error().and_then(|error| error.code()).map(|code| code.into_owned());
-    assert_eq!(code.as_deref(), Some("40P01"), "it was the victim: {error}");
+    assert!(error.to_string().contains("deadlock detected"), "it was the victim: {error}");
     other.execute("ROLLBACK").await.unwrap();
     for _ in 0..2 {
         let settled = store.settle(&settlements).await.unwrap();
