@@ -13,7 +13,7 @@ mod ours;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use accounts::{Accounts, Spent};
@@ -57,7 +57,21 @@ const CONTENDERS: [Contender; 6] = [
     },
 ];
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    // simq's throwaway server is guarded by a process of this very program.
+    if std::env::args().nth(1).as_deref() == Some("postgres-guard") {
+        return simq::cli::main();
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -142,7 +156,8 @@ fn print(contenders: &[&Contender], results: &mut [Vec<Spent>]) {
         .zip(results.iter())
         .map(|(contender, spent)| median(spent.iter().map(|spent| contender.jobs as f64 / spent.wall.as_secs_f64()).collect()))
         .collect();
-    let best = contenders.iter().zip(&rates).filter(|(c, _)| !c.name.starts_with("simq")).map(|(_, rate)| *rate).fold(1.0, f64::max);
+    let best =
+        contenders.iter().zip(&rates).filter(|(c, _)| !c.name.starts_with("simq")).map(|(_, rate)| *rate).fold(1.0, f64::max);
     println!("medians of {ROUNDS} rounds in turns; a fresh server for each; synchronous_commit on");
     for ((contender, spent), rate) in contenders.iter().zip(results.iter()).zip(&rates) {
         let per_job = |part: fn(&Spent) -> Duration| {

@@ -18,8 +18,8 @@ pub async fn drain(jobs: u64, count: u32, batch: u32) -> anyhow::Result<()> {
     let schema = Schema::create(&parse_url(&std::env::var("DATABASE_URL")?)?, "simq_peers", "simq peers").await?;
     let mut connection = PgConnection::connect_with(schema.options()).await?;
     let fill = format!(
-        "INSERT INTO ready (id, rank, type, payload, retries, max_retries, created_at, schedule_at)
-         SELECT id, 0, 'noop', '{{\"id\":' || id || '}}', 0, 5, now(), now() FROM generate_series(1, {jobs}) AS id"
+        "INSERT INTO ready (id, rank, type, payload, max_retries)
+         SELECT id, 0, 'noop', '{{\"id\":' || id || '}}', 5 FROM generate_series(1, {jobs}) AS id"
     );
     sqlx::raw_sql(AssertSqlSafe(fill)).execute(&mut connection).await?;
     sqlx::raw_sql("ANALYZE").execute(&mut connection).await?;
