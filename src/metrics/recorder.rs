@@ -26,7 +26,7 @@ pub fn histogram() -> Histogram<u64> {
 }
 
 /// Attempts and counts, as they come in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recorder {
     open: Tokens<Open>,
     attempts: Vec<Attempt>,
@@ -119,12 +119,6 @@ impl Tally {
         self.claim_windows.extend_from_slice(&other.claim_windows);
         self.claim_latency.add(&other.claim_latency).expect("histograms grow as they must");
         self.settle_latency.add(&other.settle_latency).expect("histograms grow as they must");
-    }
-}
-
-impl Default for Recorder {
-    fn default() -> Recorder {
-        Recorder { open: Tokens::default(), attempts: Vec::new(), claim_asked: Vec::new(), tally: Tally::default() }
     }
 }
 
