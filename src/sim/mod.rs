@@ -82,6 +82,19 @@ pub enum Error {
         /// When.
         at: Instant,
     },
+    /// Time hardly moves on: so many calls that no memory holds them.
+    #[error(
+        "{calls} calls by {:.3} s, for {jobs} jobs, and there is no end to them: give the policy a delay or a limit, or lower `horizon`",
+        at.as_secs_f64()
+    )]
+    Crawl {
+        /// When.
+        at: Instant,
+        /// Calls so far.
+        calls: u64,
+        /// Jobs in all.
+        jobs: u64,
+    },
 }
 
 /// Plays one policy once. Once `stop` is true workers finish what they have, and the figures cover a part.

@@ -69,6 +69,9 @@ pub(super) enum Next {
 /// How often in a row things may happen at one instant, for each job and worker, before the run is given up: time does not move on. A
 /// job that spends the most retries there may be, 1000, at once takes no more.
 const STANDSTILL: u64 = 10_000;
+/// Most calls of a run, and for each job: more than any policy makes that ends, and some gigabytes of records.
+const MOST: u64 = 10_000_000;
+const MOST_PER_JOB: u64 = 10_000;
 /// How many things happen between two looks at whether to stop.
 const LOOK: u64 = 1024;
 
@@ -175,6 +178,7 @@ impl<'a, S: Sink> World<'a, S> {
         self.begin();
         self.threaten();
         let patience = STANDSTILL * (self.inflow.jobs() + self.posts.len() as u64);
+        let most = MOST.saturating_add(MOST_PER_JOB.saturating_mul(self.inflow.jobs()));
         let mut still = 0;
         let mut last = Instant::START;
         while self.undone > 0 || self.leaving.is_none() {
@@ -185,6 +189,9 @@ impl<'a, S: Sink> World<'a, S> {
             last = now;
             if still > patience {
                 return Err(Error::Standstill { at: now });
+            }
+            if self.wire.arrivals() > most {
+                return Err(Error::Crawl { at: now, calls: self.wire.arrivals(), jobs: self.inflow.jobs() });
             }
             if self.events.is_multiple_of(LOOK) && self.leaving.is_none() && stop.load(Ordering::Relaxed) {
                 self.leave(End::Stopped);

@@ -9,6 +9,7 @@ import pg from "pg";
 const url = process.env.DATABASE_URL;
 
 async function work(atOnce, queue, delay) {
+  process.on("disconnect", () => process.exit(0));
   await new Promise((go) => {
     process.once("message", go);
     process.send("ready");
