@@ -30,9 +30,10 @@ fn stuck(runs: &Runs<'_>) -> Option<String> {
     };
     let share = Occurrence::named("metastable").filter(|_| runs.is_repeated()).and_then(|stuck| runs.share(stuck));
     let of = share.map_or_else(String::new, |share| format!(", {},", share.text()));
-    let work = match after.wasted_work {
+    // Retries that are turned away at once waste no work, and can keep a service down all the same.
+    let work = match after.wasted_work.filter(|share| *share >= 0.005) {
         Some(share) => format!(": {} of its work was for callers that had already given up", percent(share)),
-        None => String::new(),
+        None => ": each wave of retries overran it again".to_owned(),
     };
     Some(format!("The outage ended at {ended}; under `{}`{of} the downstream {what}{work}.", runs.policy))
 }
