@@ -93,7 +93,7 @@ mod tests {
         near(wait_of_any_shape(0.8, 1.0 / 3.0), 2.666_666_67);
         near(retrial_orbit(0.7, 0.1), 17.966_666_67);
         near(retrial_tries(0.7, 1.0), 5.666_666_67);
-        near(closed_response(10, 11.45), 2.419_632);
+        near(closed_response(10, 11.45), 2.419_631_7);
         near(closed_response(20, 10.0), 10.037_451_0);
         near(harmonic(100), 5.187_377_5);
     }
