@@ -141,6 +141,8 @@ fn peaks(comparison: &Comparison, safe: &[&Runs<'_>]) -> Option<String> {
     let ranked = rank(metric, safe);
     match &ranked[..] {
         [] => None,
+        // An outage that lasts to the end has nothing after it.
+        all if all.iter().all(|one| one.median == 0.0) => None,
         [one] => Some(format!("{} sent at most {} in {window} {place}.", name(one.runs), many(one.median, "request"))),
         [low, .., high] if high.median <= low.median * ALIKE || !high.is_apart(low) => Some(format!(
             "The peaks {place} {}: {} in {window} under each policy that lost nothing.",

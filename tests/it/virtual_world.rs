@@ -322,7 +322,7 @@ fn where_failing_and_retrying_take_no_time_the_run_is_given_up_and_says_why() {
     let plan =
         Plan { scenario: &scenario, policy: &scenario.policies[0].policy, seed: scenario.seed, profile: &profile, tape: false };
     let error = sim::run(plan, &AtomicBool::new(false)).unwrap_err();
-    let Error::Standstill { at } = error;
+    let Error::Standstill { at } = error else { panic!("{error}") };
     assert_eq!(at, Instant::START + ms(1500));
     assert!(
         error.to_string().starts_with("time stands still at 1.500 s: a failure and its retry take no time at all"),
