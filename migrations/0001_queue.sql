@@ -43,7 +43,7 @@ CREATE TABLE scheduled (
     failure       text,
     CONSTRAINT retries_within_bounds CHECK (retries BETWEEN 0 AND max_retries)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX scheduled_due ON scheduled (rank, schedule_at);
+CREATE INDEX scheduled_due ON scheduled (rank, schedule_at, id);
 
 -- What was claimed together, as it was then. The number is the claimer's: its instance's, times 2^32, and one that it counts up.
 CREATE TABLE batch (

@@ -214,7 +214,8 @@ fn settlements(attempts: &[Attempt]) -> Vec<Instant> {
 fn stalled(blow: &Blow, settled: &[Instant], record: &RunRecord) -> Duration {
     let over = blow.until.unwrap_or(blow.at);
     let first = settled.partition_point(|settled| *settled <= blow.at);
-    let last = settled.partition_point(|settled| *settled <= over);
+    // What was to last may have ended with the run, before it had begun.
+    let last = settled.partition_point(|settled| *settled <= over).max(first);
     let begins = std::iter::once(blow.at).chain(settled[first..last].iter().copied());
     let ends = settled[first..].iter().copied().chain([record.ended]);
     begins.zip(ends).filter(|(begin, _)| is_open(*begin, record)).map(|(begin, end)| end.since(begin)).max().unwrap_or_default()

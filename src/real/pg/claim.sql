@@ -1,5 +1,5 @@
 -- Takes up to $1 due jobs for $2 microseconds. New jobs come from `ready`, behind the mark ($3, $4), by rank (minus the priority), then
--- number; retries from `scheduled`, of each rank the longest due; of both, the best $1 by rank, then number. Rows that another claim
+-- number; retries from `scheduled`, of each rank the longest due, at equal times the lower number; of both, the best $1 by rank, then number. Rows that another claim
 -- holds are passed over. Of the jobs, in whatever order, those from place $7[i] (from 0) to the next are
 -- batch $5[i] on behalf of worker $6[i]. One row
 -- comes back even if there was no job, since each also says when the next retry is due.
@@ -24,7 +24,7 @@ WITH RECURSIVE first AS (
     FROM (SELECT rank FROM level WHERE is_due) AS level CROSS JOIN LATERAL (
         SELECT scheduled.ctid, scheduled.rank, scheduled.id FROM scheduled
         WHERE scheduled.rank = level.rank AND schedule_at <= statement_timestamp()
-        ORDER BY schedule_at
+        ORDER BY schedule_at, id
         LIMIT $1
         FOR UPDATE SKIP LOCKED
     ) AS due
