@@ -8,13 +8,13 @@ use anyhow::{Context, anyhow};
 use super::calibrate::{given, measure};
 use super::database::Lent;
 use super::exit::Code;
-use super::run::{Wanted, compare, narrow};
+use super::run::{Wanted, compare, narrow, try_out};
 use super::say::say;
 use super::sim::{play, read_profile};
 use super::{Exit, args, scenario};
 use crate::profile::Profile;
+use crate::report::Comparison;
 use crate::report::fidelity::{Fidelity, markdown, rows, write_fidelity};
-use crate::report::{self, Comparison};
 use crate::scenario::Scenario;
 
 pub(super) fn main(args: &args::Fidelity) -> anyhow::Result<Exit> {
@@ -23,10 +23,7 @@ pub(super) fn main(args: &args::Fidelity) -> anyhow::Result<Exit> {
     let scenario = narrow(scenario, &wanted)?;
     let profile = args.profile.as_deref().map(read_profile).transpose()?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(format!("{}-fidelity", scenario.name)));
-    report::try_out(&out).map_err(|error| {
-        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
-        anyhow::Error::new(error).context(Code(code))
-    })?;
+    try_out(&out)?;
     super::postgres::shed_pgoptions()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let (profile, real) = runtime.block_on(for_real(&scenario, profile, args))?;

@@ -30,14 +30,19 @@ pub(super) fn main(args: args::Run) -> anyhow::Result<Exit> {
         return Err(anyhow!(Code(Exit::Usage)).context(message));
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(&scenario.name));
-    report::try_out(&out).map_err(|error| {
-        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
-        anyhow::Error::new(error).context(Code(code))
-    })?;
+    try_out(&out)?;
     super::postgres::shed_pgoptions()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let comparison = runtime.block_on(compare(scenario, &args))?;
     conclude(&comparison, &source, &out, &args)
+}
+
+/// Whether a report can be written there: asked before a long run.
+pub(super) fn try_out(out: &std::path::Path) -> anyhow::Result<()> {
+    report::try_out(out).map_err(|error| {
+        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
+        anyhow::Error::new(error).context(Code(code))
+    })
 }
 
 /// What flags change of a scenario.

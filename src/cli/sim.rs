@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use super::calibrate::PROFILE;
 use super::exit::Code;
 use super::headway::Headway;
-use super::run::{AUDIT, Wanted, narrow, width};
+use super::run::{AUDIT, Wanted, narrow, try_out, width};
 use super::say::say;
 use super::{Exit, args, scenario};
 use crate::metrics::{End, RunRecord};
@@ -27,10 +27,7 @@ pub(super) fn main(args: args::Sim) -> anyhow::Result<Exit> {
     let scenario = narrow(scenario, &wanted)?;
     let profile = profile(&args)?;
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from("reports").join(format!("{}-sim", scenario.name)));
-    report::try_out(&out).map_err(|error| {
-        let code = if matches!(error, report::Error::Write { .. }) { Exit::Environment } else { Exit::Usage };
-        anyhow::Error::new(error).context(Code(code))
-    })?;
+    try_out(&out)?;
     let threads = args.threads.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN);
     announce_memory(&scenario, threads, args.quiet);
     let stop = super::stop::listen(args.quiet)?;
