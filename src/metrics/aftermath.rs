@@ -154,7 +154,7 @@ pub fn works(record: &RunRecord) -> impl Iterator<Item = (Window, bool)> {
         let (answered, outcome) = match users.get(&service.job) {
             Some(call) => (call.answered, call.outcome),
             None => {
-                let attempt = next.next().filter(is_it).or_else(|| jobs.attempts(service.job).rfind(is_it))?;
+                let attempt = next.next().filter(is_it).or_else(|| jobs.of_job(service.job).rfind(is_it))?;
                 (attempt.answered, attempt.outcome)
             }
         };

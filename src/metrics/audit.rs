@@ -25,10 +25,10 @@ use std::time::Duration;
 
 use super::by_job::ByJob;
 use super::chaos::is_orphan;
-use super::{Attempt, Fate, JobRecord, RunRecord};
+use super::{Attempt, Fate, JobRecord, RunRecord, Service};
 use crate::call::Outcome;
 use crate::job::{JobId, State};
-use crate::time::Instant;
+use crate::time::{Instant, Window};
 
 /// By how much the store's clock and the run's may disagree over the length of a lease.
 const SLACK: Duration = Duration::from_millis(100);
@@ -46,20 +46,31 @@ pub struct Terms {
 
 /// Checks a run's record against itself. Each breach is one sentence.
 pub fn audit(record: &RunRecord, terms: Terms) -> Vec<String> {
-    let by_job = ByJob::of(&record.attempts);
-    let asked = asked(record);
+    let (made, seen) = (ByJob::of(&record.attempts), ByJob::of(&record.services));
+    let asked = Asked::of(record);
     let calm = record.blows.is_empty() && record.tally.store_failures == 0 && record.tally.returned + record.tally.reaped == 0;
     let mut breaches = Vec::new();
-    let mut attempts: Vec<&Attempt> = Vec::new();
+    let (mut attempts, mut services): (Vec<&Attempt>, Vec<&Service>) = (Vec::new(), Vec::new());
+    let mut of_known = 0;
     for job in &record.jobs {
         attempts.clear();
-        attempts.extend(by_job.attempts(job.job));
+        attempts.extend(made.of_job(job.job));
         attempts.sort_by_key(|attempt| (attempt.attempt, attempt.claimed));
+        services.clear();
+        services.extend(seen.of_job(job.job));
+        services.sort_by_key(|service| service.attempt);
+        of_known += attempts.len();
         breaches.extend(leases(&attempts, &asked, terms.lease));
         breaches.extend(ending(job, &attempts, terms.complete));
         breaches.extend(counts(job, &attempts, calm));
+        // Without the downstream's log, nothing can be said.
+        if !record.services.is_empty() {
+            calls(job, &attempts, &services, &mut breaches);
+        }
     }
-    breaches.extend(calls(record));
+    if of_known < record.attempts.len() {
+        breaches.extend(strangers(record));
+    }
     shortened(breaches)
 }
 
@@ -94,24 +105,30 @@ fn shortened(mut breaches: Vec<String>) -> Vec<String> {
 }
 
 /// When each claim was asked for, by when it was answered: a lease runs from some moment in between.
-fn asked(record: &RunRecord) -> BTreeMap<Instant, Instant> {
-    let mut asked = BTreeMap::new();
-    for window in &record.tally.claim_windows {
-        let from = asked.entry(window.until).or_insert(window.from);
-        *from = (*from).min(window.from);
+struct Asked(Vec<Window>);
+
+impl Asked {
+    fn of(record: &RunRecord) -> Asked {
+        let mut windows = record.tally.claim_windows.clone();
+        windows.sort_unstable_by_key(|window| (window.until, window.from));
+        Asked(windows)
     }
-    asked
+
+    /// When the claim of this attempt was asked for, at the earliest.
+    fn by(&self, attempt: &Attempt) -> Instant {
+        let first = self.0.partition_point(|window| window.until < attempt.claimed);
+        self.0.get(first).filter(|window| window.until == attempt.claimed).map_or(attempt.claimed, |window| window.from)
+    }
 }
 
 /// One job's attempts, by number: each was made once, under a lease that nobody else held.
-fn leases(attempts: &[&Attempt], asked: &BTreeMap<Instant, Instant>, lease: Option<Duration>) -> Option<String> {
+fn leases(attempts: &[&Attempt], asked: &Asked, lease: Option<Duration>) -> Option<String> {
     attempts.windows(2).find_map(|pair| {
         let (one, other) = (pair[0], pair[1]);
         let job = one.job;
-        let asked_for = |attempt: &Attempt| asked.get(&attempt.claimed).copied().unwrap_or(attempt.claimed);
         let ended = one.settled.filter(|_| matches!(one.fate, Fate::Completed | Fate::Discarded(_)));
         // A transaction that broke unnoticed: its worker stood still between the claim and the call.
-        let unaware = |end: Instant| lease.is_none() && is_orphan(other) && asked_for(other) < end;
+        let unaware = |end: Instant| lease.is_none() && is_orphan(other) && asked.by(other) < end;
         if ended.is_some_and(|end| !unaware(end)) {
             return Some(format!(
                 "job {job} was called for again by worker {} after attempt {} had ended it",
@@ -126,7 +143,7 @@ fn leases(attempts: &[&Attempt], asked: &BTreeMap<Instant, Instant>, lease: Opti
         // A settlement's answer may come late, and the next claim before it: the numbers tell that it was carried out. One that may have
         // been sent, and whose answer was lost, tells nothing.
         let taken = one.fate == Fate::Lost || (is_orphan(one) && one.answered.is_none());
-        let early = lease.is_some_and(|lease| other.claimed + SLACK < asked_for(one) + lease);
+        let early = lease.is_some_and(|lease| other.claimed + SLACK < asked.by(one) + lease);
         (taken && early)
             .then(|| format!("worker {} took job {job} from worker {}, whose lease can't have run out", other.worker, one.worker))
     })
@@ -175,48 +192,37 @@ fn counts(job: &JobRecord, attempts: &[&Attempt], calm: bool) -> Option<String> 
     missing.filter(|_| calm).map(|n| format!("attempt {n} of job {number} was never made, and no lease had run out"))
 }
 
-/// What the workers called is what the downstream saw.
-fn calls(record: &RunRecord) -> Vec<String> {
-    // Without its log, nothing can be said.
-    if record.services.is_empty() {
-        return Vec::new();
-    }
-    let mut sent: BTreeMap<(JobId, u32), (u32, Option<&Attempt>)> = BTreeMap::new();
-    for attempt in &record.attempts {
-        let call = sent.entry((attempt.job, attempt.attempt)).or_default();
-        call.0 += 1;
-        if matches!(attempt.outcome, Some(Outcome::Ok | Outcome::Status { .. })) {
-            call.1 = Some(attempt);
+/// What the workers called for a job is what the downstream saw of it. Both are in order of the attempts' numbers.
+fn calls(job: &JobRecord, attempts: &[&Attempt], services: &[&Service], breaches: &mut Vec<String>) {
+    let number = job.job;
+    for calls in services.chunk_by(|one, other| one.attempt == other.attempt) {
+        let (attempt, times) = (calls[0].attempt, calls.len());
+        let first = attempts.partition_point(|made| made.attempt < attempt);
+        let made = attempts[first..].iter().take_while(|made| made.attempt == attempt).count();
+        if made == 0 {
+            breaches.push(format!("the downstream saw attempt {attempt} of job {number}, which no worker made"));
+        } else if times > made {
+            breaches
+                .push(format!("the downstream saw attempt {attempt} of job {number} {times} times, and it was made {made} times"));
         }
     }
-    let is_job = |job: JobId| record.jobs.binary_search_by_key(&job, |record| record.job).is_ok();
-    let mut seen: BTreeMap<(JobId, u32), u32> = BTreeMap::new();
-    let mut good: BTreeMap<JobId, bool> = BTreeMap::new();
-    for service in record.services.iter().filter(|service| is_job(service.job)) {
-        *seen.entry((service.job, service.attempt)).or_default() += 1;
-        *good.entry(service.job).or_default() |= service.outcome == Some(Outcome::Ok);
-    }
-    let mut breaches = Vec::new();
-    for (&(job, attempt), &times) in &seen {
-        match sent.get(&(job, attempt)) {
-            None => breaches.push(format!("the downstream saw attempt {attempt} of job {job}, which no worker made")),
-            Some((made, _)) if times > *made => {
-                breaches.push(format!(
-                    "the downstream saw attempt {attempt} of job {job} {times} times, and it was made {made} times"
-                ));
-            }
-            Some(_) => {}
+    let answered = |attempt: &&&Attempt| matches!(attempt.outcome, Some(Outcome::Ok | Outcome::Status { .. }));
+    for made in attempts.chunk_by(|one, other| one.attempt == other.attempt) {
+        let unseen = || services.binary_search_by_key(&made[0].attempt, |service| service.attempt).is_err();
+        if let Some(Attempt { worker, attempt, .. }) = made.iter().rfind(answered).filter(|_| unseen()) {
+            breaches.push(format!(
+                "worker {worker} had an answer for attempt {attempt} of job {number}, which the downstream never saw"
+            ));
         }
     }
-    let unseen = |((job, attempt), (_, answered)): (&(JobId, u32), &(u32, Option<&Attempt>))| {
-        let answered = answered.filter(|_| !seen.contains_key(&(*job, *attempt)))?;
-        Some(format!(
-            "worker {} had an answer for attempt {attempt} of job {job}, which the downstream never saw",
-            answered.worker
-        ))
-    };
-    breaches.extend(sent.iter().filter_map(unseen));
-    let undone = record.jobs.iter().filter(|job| job.state == State::Completed && good.get(&job.job) != Some(&true));
-    breaches.extend(undone.map(|job| format!("job {} is completed, and the downstream never answered it well", job.job)));
-    breaches
+    if job.state == State::Completed && !services.iter().any(|service| service.outcome == Some(Outcome::Ok)) {
+        breaches.push(format!("job {number} is completed, and the downstream never answered it well"));
+    }
+}
+
+/// Attempts at jobs of which the record knows nothing.
+fn strangers(record: &RunRecord) -> impl Iterator<Item = String> {
+    let is_known = |attempt: &&Attempt| record.jobs.binary_search_by_key(&attempt.job, |job| job.job).is_ok();
+    let unknown = record.attempts.iter().filter(move |attempt| !is_known(attempt));
+    unknown.map(|attempt| format!("worker {} called for job {}, of which nothing is known", attempt.worker, attempt.job))
 }

@@ -123,10 +123,12 @@ impl Cause {
 
 /// Every repeat of a run, in the order in which the calls in vain had been sent.
 pub fn repeats(record: &RunRecord) -> Vec<Repeat> {
-    let last = last_attempts(&record.attempts);
+    let orphans: Vec<&Attempt> = record.attempts.iter().filter(|attempt| is_orphan(attempt)).collect();
+    let last = last_attempts(&record.attempts, &orphans);
     let is_repeated = |attempt: &&Attempt| last.get(&attempt.job).is_some_and(|last| *last > (attempt.attempt, attempt.sent));
-    let orphans = record.attempts.iter().filter(|attempt| is_orphan(attempt)).filter(is_repeated);
     orphans
+        .into_iter()
+        .filter(is_repeated)
         .map(|attempt| {
             let (cause, blow) = cause(attempt, &record.blows);
             let Attempt { job, attempt, worker, sent, .. } = *attempt;
@@ -165,12 +167,16 @@ pub(super) fn longest_stall(record: &RunRecord) -> Option<Duration> {
     record.blows.iter().map(|blow| stalled(blow, &settled, record)).max()
 }
 
-/// The last attempt at each job: its number, and when it was sent.
-fn last_attempts(attempts: &[Attempt]) -> BTreeMap<JobId, (u32, Instant)> {
-    let mut last: BTreeMap<JobId, (u32, Instant)> = BTreeMap::new();
+/// The last attempt at each job of these: its number, and when it was sent.
+fn last_attempts(attempts: &[Attempt], of: &[&Attempt]) -> BTreeMap<JobId, (u32, Instant)> {
+    let mut last: BTreeMap<JobId, (u32, Instant)> = of.iter().map(|attempt| (attempt.job, Default::default())).collect();
+    if last.is_empty() {
+        return last;
+    }
     for attempt in attempts {
-        let entry = last.entry(attempt.job).or_default();
-        *entry = (*entry).max((attempt.attempt, attempt.sent));
+        if let Some(entry) = last.get_mut(&attempt.job) {
+            *entry = (*entry).max((attempt.attempt, attempt.sent));
+        }
     }
     last
 }
