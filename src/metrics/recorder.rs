@@ -3,11 +3,13 @@
 //! One recorder belongs to one worker, or to all workers of one thread: recording takes no lock. They are merged when the run is over. An
 //! attempt lives in one worker from claim to settlement, so nothing has to be matched across recorders.
 
+use std::num::NonZero;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
 use super::{Attempt, Fate};
+use crate::job::JobId;
 use crate::journal::{Entry, Sink, What};
 use crate::queue::{Claimed, How, Settled, Settlement, Token, Tokens};
 use crate::time::{Instant, Window};
@@ -66,10 +68,16 @@ pub struct Tally {
     pub settle_latency: Histogram<u64>,
 }
 
+/// A claim that is not settled yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    attempt: Attempt,
-    sent: bool,
+    job: JobId,
+    attempt: u32,
+    worker: u32,
+    due: Instant,
+    claimed: Instant,
+    /// The place of its attempt, once it is sent.
+    place: Option<NonZero<u32>>,
     settle_asked: Instant,
 }
 
@@ -130,14 +138,21 @@ impl Recorder {
 
     /// The worker was killed, and with it whatever it had under way. Says which claims those were.
     pub fn die(&mut self) -> Vec<Token> {
-        self.open.values_mut().for_each(|open| open.attempt.fate = Fate::Killed);
+        self.kill(|_| true);
         self.open.iter().map(|(token, _)| token).collect()
     }
 
     /// As [`Recorder::die`], of one worker of several.
     pub fn bury(&mut self, worker: u32) {
-        let of_it = self.open.values_mut().filter(|open| open.attempt.worker == worker);
-        of_it.for_each(|open| open.attempt.fate = Fate::Killed);
+        self.kill(|open| open.worker == worker);
+    }
+
+    fn kill(&mut self, whose: impl Fn(&Open) -> bool) {
+        for (_, open) in self.open.iter().filter(|(_, open)| whose(open)) {
+            if let Some(attempt) = sent(&mut self.attempts, open) {
+                attempt.fate = Fate::Killed;
+            }
+        }
     }
 
     /// All recorders of a run as one: its attempts in the order in which they were sent, and its counts.
@@ -151,9 +166,9 @@ impl Recorder {
             } else {
                 attempts.extend(recorder.attempts);
             }
-            attempts.extend(recorder.open.into_values().filter(|open| open.sent).map(|open| open.attempt));
         }
-        attempts.sort_unstable_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
+        // Each recorder's are in about this order already.
+        attempts.sort_by_key(|attempt| (attempt.sent, attempt.job, attempt.attempt));
         (attempts, tally)
     }
 
@@ -164,19 +179,16 @@ impl Recorder {
         record(&mut self.tally.claim_latency, at.since(asked));
         self.tally.claim_windows.push(Window { from: asked, until: at });
         for claim in &claimed.claims {
-            let attempt = Attempt {
+            let open = Open {
                 job: claim.job,
                 attempt: claim.memory.attempt(),
                 worker,
                 due: at.before(claim.lag),
                 claimed: at,
-                sent: at,
-                answered: None,
-                settled: None,
-                outcome: None,
-                fate: Fate::Open,
+                place: None,
+                settle_asked: at,
             };
-            self.open.insert(claim.token, Open { attempt, sent: false, settle_asked: at });
+            self.open.insert(claim.token, open);
         }
     }
 
@@ -191,16 +203,30 @@ impl Recorder {
     fn called(&mut self, at: Instant, request: &Request) {
         self.tally.sent += 1;
         if let Some(open) = self.open.get_mut(request.token) {
-            open.sent = true;
-            open.attempt.sent = at;
+            let Open { job, attempt, worker, due, claimed, .. } = *open;
+            let fate = Fate::Open;
+            self.attempts.push(Attempt {
+                job,
+                attempt,
+                worker,
+                due,
+                claimed,
+                sent: at,
+                answered: None,
+                settled: None,
+                outcome: None,
+                fate,
+            });
+            open.place = u32::try_from(self.attempts.len()).ok().and_then(NonZero::new);
         }
     }
 
     fn settling(&mut self, at: Instant, settlements: &[Settlement]) {
         for settlement in settlements {
-            if let Some(open) = self.open.get_mut(settlement.token) {
-                open.settle_asked = at;
-                open.attempt.fate = match settlement.how {
+            let Some(open) = self.open.get_mut(settlement.token) else { continue };
+            open.settle_asked = at;
+            if let Some(attempt) = sent(&mut self.attempts, open) {
+                attempt.fate = match settlement.how {
                     How::Complete => Fate::Completed,
                     How::Retry { after, .. } => Fate::Retried(after),
                     How::Discard { why, .. } => Fate::Discarded(why),
@@ -212,27 +238,27 @@ impl Recorder {
 
     fn settled(&mut self, at: Instant, settled: &Settled) {
         for token in &settled.settled {
-            let Some(mut open) = self.open.remove(*token) else { continue };
+            let Some(open) = self.open.remove(*token) else { continue };
             record(&mut self.tally.settle_latency, at.since(open.settle_asked));
-            open.attempt.settled = Some(at);
-            self.tally.completed += u64::from(open.attempt.fate == Fate::Completed);
-            self.tally.discarded += u64::from(matches!(open.attempt.fate, Fate::Discarded(_)));
-            self.close(open);
+            if let Some(attempt) = sent(&mut self.attempts, &open) {
+                attempt.settled = Some(at);
+                self.tally.completed += u64::from(attempt.fate == Fate::Completed);
+                self.tally.discarded += u64::from(matches!(attempt.fate, Fate::Discarded(_)));
+            }
         }
         for token in &settled.lost {
-            let Some(mut open) = self.open.remove(*token) else { continue };
-            open.attempt.fate = Fate::Lost;
-            open.attempt.settled = Some(at);
+            let Some(open) = self.open.remove(*token) else { continue };
             self.tally.lost += 1;
-            self.close(open);
+            if let Some(attempt) = sent(&mut self.attempts, &open) {
+                (attempt.fate, attempt.settled) = (Fate::Lost, Some(at));
+            }
         }
     }
+}
 
-    fn close(&mut self, open: Open) {
-        if open.sent {
-            self.attempts.push(open.attempt);
-        }
-    }
+/// The attempt that was made of a claim; `None` if its call was never sent.
+fn sent<'a>(attempts: &'a mut [Attempt], open: &Open) -> Option<&'a mut Attempt> {
+    attempts.get_mut(open.place?.get() as usize - 1)
 }
 
 impl Sink for Recorder {
@@ -241,9 +267,8 @@ impl Sink for Recorder {
         match event {
             Event::Claimed(claimed) => self.claimed(entry.at, worker, claimed),
             Event::Replied { token, outcome } => {
-                if let Some(open) = self.open.get_mut(*token) {
-                    open.attempt.answered = Some(entry.at);
-                    open.attempt.outcome = Some(*outcome);
+                if let Some(attempt) = self.open.get_mut(*token).and_then(|open| sent(&mut self.attempts, open)) {
+                    (attempt.answered, attempt.outcome) = (Some(entry.at), Some(*outcome));
                 }
             }
             Event::Settled(settled) => self.settled(entry.at, settled),

@@ -1,19 +1,27 @@
 //! The bell in virtual time: who is told that there is work.
 //!
 //! As in the real world one worker is told at a time, of those that have room the one that has been still for longest; a ring
-//! that finds nobody is kept for the next who has, and only one is. Reminders of the same grain of time are one.
+//! that finds nobody is kept for the next who has, and only one is. Reminders of the same grain of time are one, and one timer waits
+//! for the first of them: if it runs late it rings once for each whose time has come.
 
-use std::collections::BTreeSet;
-
+use super::heap::{Entry, Heap};
 use crate::time::Instant;
 
 /// Nobody.
 const NOBODY: u32 = u32::MAX;
+/// So many reminders are remembered to be there already: a prime, so that those of one grain have places of their own.
+const KNOWN: usize = 4093;
 
 /// Reminders, and the workers that would listen.
 #[derive(Clone, Debug)]
 pub(super) struct Bell {
-    reminders: BTreeSet<Instant>,
+    /// By time; some may be there twice.
+    reminders: Heap<()>,
+    /// Some of them, each at its remainder.
+    known: Vec<Instant>,
+    /// What the timer is set for, and when it runs.
+    set_for: Instant,
+    runs: Instant,
     kept: bool,
     /// A ring of workers through these two, with an anchor at the end: longest still first.
     after: Vec<u32>,
@@ -26,17 +34,48 @@ impl Bell {
         let anchor = workers;
         let mut links = vec![NOBODY; workers as usize + 1];
         links[anchor as usize] = anchor;
-        Bell { reminders: BTreeSet::new(), kept: false, after: links.clone(), before: links }
+        Bell {
+            reminders: Heap::default(),
+            known: vec![Instant::START; KNOWN],
+            set_for: Instant::FAR,
+            runs: Instant::FAR,
+            kept: false,
+            after: links.clone(),
+            before: links,
+        }
     }
 
-    /// Notes a reminder; whether it must be planned, there being none for that time yet.
+    /// Notes a reminder for a time to come; whether the timer must be [set](Bell::set) anew.
     pub(super) fn remind(&mut self, at: Instant) -> bool {
-        self.reminders.insert(at)
+        let known = &mut self.known[at.as_nanos() as usize % KNOWN];
+        if std::mem::replace(known, at) != at {
+            self.reminders.push(Entry { at: at.as_nanos(), number: 0, what: () });
+        }
+        at < self.set_for
     }
 
-    /// The first reminder's time has come. Timers may be late, and then not in order: it does not matter which of two rings first.
-    pub(super) fn is_due(&mut self) {
-        self.reminders.pop_first();
+    /// The timer is set for `at`, and will run at `runs`; no other is.
+    pub(super) fn set(&mut self, at: Instant, runs: Instant) {
+        (self.set_for, self.runs) = (at, runs);
+    }
+
+    /// A timer runs: how many reminders' time has come, and when the next one's will, if there is one. `None` from a timer that was set anew.
+    pub(super) fn due(&mut self, now: Instant) -> Option<(u32, Option<Instant>)> {
+        if now != self.runs {
+            return None;
+        }
+        self.set(Instant::FAR, Instant::FAR);
+        let (mut rings, mut last) = (0, None);
+        while let Some(at) = self.first().filter(|at| *at <= now) {
+            self.reminders.pop();
+            rings += u32::from(last != Some(at));
+            last = Some(at);
+        }
+        Some((rings, self.first()))
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.reminders.first().map(|entry| Instant::from_nanos(entry.at))
     }
 
     /// Rings once: who is told, or nobody yet.
@@ -92,6 +131,19 @@ mod tests {
             assert!(!bell.moved(worker, true));
         }
         assert_eq!([bell.ring(), bell.ring(), bell.ring()], [Some(1), Some(2), Some(0)]);
+    }
+
+    #[test]
+    fn a_late_timer_rings_for_each_reminder_whose_time_has_come() {
+        let at = Instant::from_nanos;
+        let mut bell = Bell::new(1);
+        assert!(bell.remind(at(7)));
+        bell.set(at(7), at(12));
+        assert!(!bell.remind(at(10)) && !bell.remind(at(7)) && !bell.remind(at(10 + KNOWN as u64)) && !bell.remind(at(10)));
+        assert!(bell.remind(at(5)), "the timer is set for a later one");
+        bell.set(at(5), at(11));
+        assert_eq!(bell.due(at(11)), Some((3, Some(at(10 + KNOWN as u64)))));
+        assert_eq!(bell.due(at(12)), None);
     }
 
     #[test]

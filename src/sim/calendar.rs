@@ -1,6 +1,9 @@
 //! What happens next: a priority queue of things to come, by time, and at equal times in the order in which they were planned.
 //!
-//! Taking the earliest leaves its place vacant until the next is planned, since most things plan another.
+//! What is planned for the present instant comes after everything that was planned for it before, so it need not be sorted: it waits
+//! in a line of its own. Taking the earliest of the others leaves its place vacant until the next is planned, since most things plan another.
+
+use std::collections::VecDeque;
 
 use super::heap::{Entry, Heap};
 use crate::time::Instant;
@@ -11,21 +14,37 @@ pub struct Calendar<T> {
     heap: Heap<T>,
     /// The first place is free: its entry was taken.
     vacant: bool,
+    /// Planned for the present instant since it began.
+    present: VecDeque<T>,
+    /// The heap has nothing more for the present instant.
+    over: bool,
     planned: u64,
     now: Instant,
 }
 
 impl<T: Copy> Default for Calendar<T> {
     fn default() -> Calendar<T> {
-        Calendar { heap: Heap::default(), vacant: false, planned: 0, now: Instant::START }
+        Calendar {
+            heap: Heap::default(),
+            vacant: false,
+            present: VecDeque::new(),
+            over: false,
+            planned: 0,
+            now: Instant::START,
+        }
     }
 }
 
 impl<T: Copy> Calendar<T> {
     /// Plans `what` for `at`. What would lie in the past happens at once, after all that is planned for this instant already.
     pub fn plan(&mut self, at: Instant, what: T) {
-        let entry = Entry { at: at.max(self.now).as_nanos(), number: self.planned, what };
+        let number = self.planned;
         self.planned += 1;
+        if at <= self.now {
+            self.present.push_back(what);
+            return;
+        }
+        let entry = Entry { at: at.as_nanos(), number, what };
         if self.vacant {
             self.vacant = false;
             self.heap.replace(entry);
@@ -36,13 +55,26 @@ impl<T: Copy> Calendar<T> {
 
     /// Takes the earliest, and moves the present there.
     pub fn take(&mut self) -> Option<(Instant, T)> {
+        if self.over
+            && let Some(what) = self.present.pop_front()
+        {
+            return Some((self.now, what));
+        }
         if std::mem::take(&mut self.vacant) {
             self.heap.pop();
         }
-        let first = *self.heap.first()?;
-        self.vacant = true;
-        self.now = Instant::from_nanos(first.at);
-        Some((self.now, first.what))
+        let first = self.heap.first().copied();
+        match first.map(|first| (Instant::from_nanos(first.at), first.what)) {
+            Some((at, what)) if at == self.now || self.present.is_empty() => {
+                self.vacant = true;
+                (self.now, self.over) = (at, false);
+                Some((at, what))
+            }
+            _ => {
+                self.over = true;
+                Some((self.now, self.present.pop_front()?))
+            }
+        }
     }
 
     /// The time of what was taken last.
@@ -52,7 +84,7 @@ impl<T: Copy> Calendar<T> {
 
     /// How many things are to come.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.vacant)
+        self.heap.len() - usize::from(self.vacant) + self.present.len()
     }
 
     /// Whether nothing is to come.

@@ -7,11 +7,12 @@
 //!                                  ├ fresh: new jobs by number       └─lease over─► waiting
 //!                                  └ due: retries by due time
 //! ```
-//! A job moves once at each of its changes, in logarithmic time; a claim touches no more retries than it may take. The two
-//! stores are held against each other by random scripts.
+//! A job moves once at each of its changes. Only the heap takes logarithmic time: new jobs come in order of their numbers and retries leave the
+//! heap in order of their due times, so that both are lists. A claim touches no more retries than it may take. The two stores are held
+//! against each other by random scripts.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,9 +62,13 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 struct Level {
     /// Never claimed, by number.
-    fresh: BinaryHeap<Reverse<Place>>,
-    /// Claimed before, by when they came due. In transaction mode all jobs are in `fresh`.
-    due: Heap<()>,
+    fresh: VecDeque<Place>,
+    /// Claimed before, by when they came due, then by number.
+    due: VecDeque<(Instant, Place)>,
+    /// The same by number alone: in transaction mode.
+    aged: BinaryHeap<Reverse<Place>>,
+    /// Numbers of retries that may be chosen, and where they are in `due`; kept for its memory.
+    order: Vec<(Place, usize)>,
 }
 
 /// One job as the store holds it.
@@ -87,31 +92,42 @@ pub struct Store {
     kinds: Vec<Kind>,
     by_age: bool,
     rows: Vec<Row>,
-    levels: BTreeMap<Reverse<i16>, Level>,
+    /// Highest priority first.
+    levels: Vec<Level>,
+    /// The level of each kind.
+    level_of: Vec<usize>,
     waiting: Heap<()>,
     running: Vec<Place>,
     tokens: i64,
     /// Claims that ended before they were settled.
     expired: BTreeSet<i64>,
     ended: u64,
-    /// Candidates of the claim at hand; kept for its memory.
-    chosen: Vec<(Place, Option<Instant>)>,
+    /// Jobs of the claim at hand; kept for its memory.
+    chosen: Vec<Place>,
+    /// No lease ends before then.
+    held_until: Instant,
 }
 
 impl Store {
     /// An empty store that claims as this mode does.
     pub fn new(mode: ClaimMode, kinds: Vec<Kind>) -> Store {
+        let mut priorities: Vec<i16> = kinds.iter().map(|kind| kind.priority).collect();
+        priorities.sort_unstable_by(|one, other| other.cmp(one));
+        priorities.dedup();
+        let level_of = |kind: &Kind| priorities.partition_point(|priority| *priority > kind.priority);
         Store {
+            level_of: kinds.iter().map(level_of).collect(),
             kinds,
             by_age: mode == ClaimMode::Transaction,
             rows: Vec::new(),
-            levels: BTreeMap::new(),
+            levels: vec![Level::default(); priorities.len()],
             waiting: Heap::default(),
             running: Vec::new(),
             tokens: 0,
             expired: BTreeSet::new(),
             ended: 0,
             chosen: Vec::new(),
+            held_until: Instant::FAR,
         }
     }
 
@@ -136,8 +152,7 @@ impl Store {
             state: State::Available,
             why: None,
         });
-        let priority = self.kinds[kind].priority;
-        self.levels.entry(Reverse(priority)).or_default().fresh.push(Reverse(place));
+        self.levels[self.level_of[kind]].fresh.push_back(place);
         JobId(u64::from(place) + 1)
     }
 
@@ -174,29 +189,11 @@ impl Store {
         self.promote(now);
         let mut chosen = std::mem::take(&mut self.chosen);
         let limit = limit as usize;
-        let (mut left, mut fresh_left) = (limit, limit);
-        let mut claims = Vec::new();
-        let mut levels = std::mem::take(&mut self.levels);
-        for level in levels.values_mut() {
-            if left == 0 {
-                break;
-            }
-            chosen.clear();
-            level.candidates(limit, fresh_left, &mut chosen);
-            fresh_left -= chosen.iter().filter(|(_, due)| due.is_none()).count();
-            chosen.sort_unstable();
-            let taken = left.min(chosen.len());
-            for (place, due) in chosen.drain(taken..) {
-                match due {
-                    None => level.fresh.push(Reverse(place)),
-                    Some(due) => level.due.push(entry(due, place)),
-                }
-            }
-            claims.reserve_exact(taken);
-            claims.extend(chosen.iter().map(|(place, _)| self.take(now, *place, lease)));
-            left -= taken;
+        for level in &mut self.levels {
+            level.choose(limit, &mut chosen);
         }
-        (self.levels, self.chosen) = (levels, chosen);
+        let claims = chosen.drain(..).map(|place| self.take(now, place, lease)).collect();
+        self.chosen = chosen;
         let next_due = self.waiting.first().map(|first| due(first).since(now));
         Claimed { claims, next_due }
     }
@@ -206,12 +203,11 @@ impl Store {
         while let Some(first) = self.waiting.first().copied().filter(|first| due(first) <= now) {
             self.waiting.pop();
             let place = first.number as Place;
-            let priority = self.kinds[usize::from(self.rows[place as usize].kind)].priority;
-            let level = self.levels.entry(Reverse(priority)).or_default();
+            let level = &mut self.levels[self.level_of[usize::from(self.rows[place as usize].kind)]];
             if self.by_age {
-                level.fresh.push(Reverse(place));
+                level.aged.push(Reverse(place));
             } else {
-                level.due.push(first);
+                level.wait((due(&first), place));
             }
         }
     }
@@ -222,6 +218,7 @@ impl Store {
         row.state = State::Running;
         row.token = self.tokens;
         row.lease_until = now + lease;
+        self.held_until = self.held_until.min(row.lease_until);
         row.running = self.running.len() as u32;
         self.running.push(place);
         let kind = &self.kinds[usize::from(row.kind)];
@@ -292,7 +289,10 @@ impl Store {
         for &(job, token) in claims {
             match self.held(job, token) {
                 None => lost.push(token),
-                Some(place) => self.rows[place as usize].lease_until = now + lease,
+                Some(place) => {
+                    self.rows[place as usize].lease_until = now + lease;
+                    self.held_until = self.held_until.min(now + lease);
+                }
             }
         }
         lost
@@ -301,8 +301,12 @@ impl Store {
     /// Takes expired claims away, at the price of one retry each; returns how many jobs went back and how many were given up.
     pub fn reap(&mut self, now: Instant) -> (u64, u64) {
         let (mut returned, mut discarded) = (0, 0);
-        let expired: Vec<Place> =
-            self.running.iter().copied().filter(|place| self.rows[*place as usize].lease_until <= now).collect();
+        if now < self.held_until {
+            return (returned, discarded);
+        }
+        let (expired, held): (Vec<Place>, Vec<Place>) =
+            self.running.iter().partition(|place| self.rows[**place as usize].lease_until <= now);
+        self.held_until = held.iter().map(|place| self.rows[*place as usize].lease_until).min().unwrap_or(Instant::FAR);
         for place in expired {
             self.release(place);
             let row = &mut self.rows[place as usize];
@@ -338,10 +342,44 @@ impl Store {
 }
 
 impl Level {
-    /// Takes out what a claim of `limit` may choose from: the first new jobs, and the retries that have been due longest.
-    fn candidates(&mut self, limit: usize, fresh: usize, into: &mut Vec<(Place, Option<Instant>)>) {
-        into.extend((0..fresh).map_while(|_| self.fresh.pop()).map(|Reverse(place)| (place, None)));
-        into.extend((0..limit).map_while(|_| self.due.pop()).map(|first| (first.number as Place, Some(due(&first)))));
+    /// A retry has come due: after all that had before, but for one that was given back or comes due at the same moment.
+    fn wait(&mut self, retry: (Instant, Place)) {
+        if self.due.back().is_none_or(|last| *last < retry) {
+            self.due.push_back(retry);
+        } else {
+            let place = self.due.partition_point(|other| *other < retry);
+            self.due.insert(place, retry);
+        }
+    }
+
+    /// Takes out the jobs of a claim of `limit`, up to so many with those that were chosen before: the lowest numbers among the new
+    /// jobs and the retries that have been due longest.
+    fn choose(&mut self, limit: usize, chosen: &mut Vec<Place>) {
+        let may = if chosen.len() < limit { limit.min(self.due.len()) } else { 0 };
+        self.order.clear();
+        self.order.extend(self.due.iter().take(may).zip(0..).map(|((_, place), at)| (*place, at)));
+        self.order.sort_unstable();
+        let mut retries = 0;
+        while chosen.len() < limit {
+            let retry = self.order.get(retries).map(|(place, _)| *place);
+            let (fresh, aged) = (self.fresh.front().copied(), self.aged.peek().map(|Reverse(place)| *place));
+            let Some(next) = [retry, fresh, aged].into_iter().flatten().min() else { break };
+            chosen.push(next);
+            if retry == Some(next) {
+                retries += 1;
+            } else if fresh == Some(next) {
+                self.fresh.pop_front();
+            } else {
+                self.aged.pop();
+            }
+        }
+        if retries > 0 {
+            let left = &mut self.order[retries..];
+            left.sort_unstable_by_key(|(_, at)| *at);
+            let left: Vec<(Instant, Place)> = left.iter().map(|(_, at)| self.due[*at]).collect();
+            self.due.drain(..may);
+            left.into_iter().rev().for_each(|retry| self.due.push_front(retry));
+        }
     }
 }
 

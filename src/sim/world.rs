@@ -34,7 +34,7 @@ pub(super) enum Next {
     Wake(u32),
     /// A worker hears that there is work.
     Notify(u32),
-    /// A reminder's time has come.
+    /// The bell's timer runs.
     Ring,
     /// The store does what it was asked.
     Effect(u32),
@@ -220,10 +220,7 @@ impl<'a, S: Sink> World<'a, S> {
         match next {
             Next::Wake(worker) => self.wake(now, worker),
             Next::Notify(worker) => self.notify(worker),
-            Next::Ring => {
-                self.bell.is_due();
-                self.ring();
-            }
+            Next::Ring => self.due(now),
             Next::Effect(operation) => self.effect(now, operation),
             Next::Answer(operation) => self.answer(operation),
             Next::Arrive(call) => self.arrive(now, call),
@@ -345,8 +342,22 @@ impl<'a, S: Sink> World<'a, S> {
         }
         let at = self.rounded(now + after);
         if self.bell.remind(at) {
-            let runs = self.timer(now, at);
-            self.calendar.plan(runs, Next::Ring);
+            self.set_bell(now, at);
+        }
+    }
+
+    fn set_bell(&mut self, now: Instant, at: Instant) {
+        let runs = self.timer(now, at);
+        self.bell.set(at, runs);
+        self.calendar.plan(runs, Next::Ring);
+    }
+
+    /// The bell's timer runs.
+    fn due(&mut self, now: Instant) {
+        let Some((rings, next)) = self.bell.due(now) else { return };
+        (0..rings).for_each(|_| self.ring());
+        if let Some(at) = next {
+            self.set_bell(now, at);
         }
     }
 
