@@ -5,8 +5,10 @@
 //! the same job's same attempt meets the same luck (common random numbers), in virtual time and in real time alike.
 //! So there is no generator to store, share or clone: ask for a fresh [`Draw`] each time.
 
-use rand::{Rng, SeedableRng, TryRng};
-use rand_chacha::ChaCha8Rng;
+mod block;
+
+use block::Blocks;
+use rand::TryRng;
 use serde::{Deserialize, Serialize};
 
 use crate::job::JobId;
@@ -78,7 +80,7 @@ impl Seed {
 #[derive(Debug)]
 pub struct Draw {
     key: [u8; 32],
-    numbers: Option<ChaCha8Rng>,
+    numbers: Option<Blocks>,
 }
 
 impl Draw {
@@ -86,8 +88,8 @@ impl Draw {
         Draw { key, numbers: None }
     }
 
-    fn numbers(&mut self) -> &mut ChaCha8Rng {
-        self.numbers.get_or_insert_with(|| ChaCha8Rng::from_seed(self.key))
+    fn numbers(&mut self) -> &mut Blocks {
+        self.numbers.get_or_insert_with(|| Blocks::of(&self.key))
     }
 
     /// Uniform on [0, 1), with 53 bits.
@@ -135,7 +137,9 @@ impl TryRng for Draw {
     }
 
     fn try_fill_bytes(&mut self, dst: &mut [u8]) -> Result<(), Self::Error> {
-        self.numbers().fill_bytes(dst);
+        for bytes in dst.chunks_mut(4) {
+            bytes.copy_from_slice(&self.numbers().next_u32().to_le_bytes()[..bytes.len()]);
+        }
         Ok(())
     }
 }
