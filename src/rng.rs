@@ -55,13 +55,11 @@ pub enum Stream {
 
 impl Seed {
     /// A fresh generator for this purpose, job and attempt. Equal keys give equal numbers, on every platform.
+    #[inline]
     pub fn draw(self, stream: Stream, job: JobId, attempt: u32) -> Draw {
-        let mut key = [0_u8; 32];
-        key[..8].copy_from_slice(&self.0.to_le_bytes());
-        key[8..16].copy_from_slice(&(stream as u64).to_le_bytes());
-        key[16..24].copy_from_slice(&job.0.to_le_bytes());
-        key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw::keyed(key)
+        let halves = |number: u64| [number as u32, (number >> 32) as u32];
+        let ([a, b], [c, d]) = (halves(self.0), halves(job.0));
+        Draw(Blocks::of([a, b, stream as u32, 0, c, d, attempt, 0]))
     }
 
     /// A seed of its own for the `n`-th of several like things, such as faults of one downstream.
@@ -78,23 +76,13 @@ impl Seed {
 /// The numbers of one draw. Not `Clone`: two users of one sequence is the fault it exists to prevent. It costs next to nothing until it is
 /// asked for a number.
 #[derive(Debug)]
-pub struct Draw {
-    key: [u8; 32],
-    numbers: Option<Blocks>,
-}
+pub struct Draw(Blocks);
 
 impl Draw {
-    fn keyed(key: [u8; 32]) -> Draw {
-        Draw { key, numbers: None }
-    }
-
-    fn numbers(&mut self) -> &mut Blocks {
-        self.numbers.get_or_insert_with(|| Blocks::of(&self.key))
-    }
-
     /// Uniform on [0, 1), with 53 bits.
+    #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.numbers().next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
     /// Uniform on [low, high); `low` where the interval is empty.
@@ -105,18 +93,15 @@ impl Draw {
     /// The draw that another attempt of the same job met, or will meet: a key can be asked again, so a policy that builds on
     /// earlier luck needs nobody to remember it.
     pub fn sibling(&self, attempt: u32) -> Draw {
-        let mut key = self.key;
-        key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw::keyed(key)
+        let [a, b, stream, zero, c, d, _, last] = self.0.key();
+        Draw(Blocks::of([a, b, stream, zero, c, d, attempt, last]))
     }
 
     /// The draw that *every* job meets at this attempt: what a generator that is copied into each request, or a list drawn once,
     /// comes to. There to show that fault, not to use it.
     pub fn common(&self, attempt: u32) -> Draw {
-        let mut key = self.key;
-        key[16..24].fill(0);
-        key[24..28].copy_from_slice(&attempt.to_le_bytes());
-        Draw::keyed(key)
+        let [a, b, stream, zero, _, _, _, last] = self.0.key();
+        Draw(Blocks::of([a, b, stream, zero, 0, 0, attempt, last]))
     }
 
     /// Whether an event of this probability happens. What is certain either way takes no number.
@@ -128,17 +113,19 @@ impl Draw {
 impl TryRng for Draw {
     type Error = std::convert::Infallible;
 
+    #[inline]
     fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-        Ok(self.numbers().next_u32())
+        Ok(self.0.next_u32())
     }
 
+    #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-        Ok(self.numbers().next_u64())
+        Ok(self.0.next_u64())
     }
 
     fn try_fill_bytes(&mut self, dst: &mut [u8]) -> Result<(), Self::Error> {
         for bytes in dst.chunks_mut(4) {
-            bytes.copy_from_slice(&self.numbers().next_u32().to_le_bytes()[..bytes.len()]);
+            bytes.copy_from_slice(&self.0.next_u32().to_le_bytes()[..bytes.len()]);
         }
         Ok(())
     }

@@ -159,7 +159,8 @@ impl Downstream {
         // The weather is that of the start, which first-in-first-out knows already.
         let work = |start: Instant| {
             let slower: f64 = faults.iter().map(|fault| fault.slower(timeline.place(start), call)).product();
-            crate::time::seconds(work.as_secs_f64() * crowd * slower)
+            let factor = crowd * slower;
+            if factor == 1.0 { work } else { crate::time::seconds(work.as_secs_f64() * factor) }
         };
         let finish = Finish { outcome: self.outcome(call, effects), dribble: effects.dribble };
         let admission = match &mut self.house {

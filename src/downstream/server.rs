@@ -95,7 +95,9 @@ impl Servers {
                 self.waiting.push_back(start);
             }
         }
-        self.free_at.extend(idle);
+        if !idle.is_empty() {
+            self.free_at.extend(idle);
+        }
         verdict
     }
 
