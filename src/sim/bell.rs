@@ -4,7 +4,7 @@
 //! that finds nobody is kept for the next who has, and only one is. Reminders of the same grain of time are one, and one timer waits
 //! for the first of them: if it runs late it rings once for each whose time has come.
 
-use super::heap::{Entry, Heap};
+use super::heap::Heap;
 use crate::time::Instant;
 
 /// Nobody.
@@ -49,7 +49,7 @@ impl Bell {
     pub(super) fn remind(&mut self, at: Instant) -> bool {
         let known = &mut self.known[at.as_nanos() as usize % KNOWN];
         if std::mem::replace(known, at) != at {
-            self.reminders.push(Entry { at: at.as_nanos(), number: 0, what: () });
+            self.reminders.push(at.as_nanos(), ());
         }
         at < self.set_for
     }
@@ -74,8 +74,8 @@ impl Bell {
         Some((rings, self.first()))
     }
 
-    fn first(&self) -> Option<Instant> {
-        self.reminders.first().map(|entry| Instant::from_nanos(entry.at))
+    fn first(&mut self) -> Option<Instant> {
+        self.reminders.first().map(Instant::from_nanos)
     }
 
     /// Rings once: who is told, or nobody yet.

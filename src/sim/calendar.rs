@@ -1,80 +1,36 @@
 //! What happens next: a priority queue of things to come, by time, and at equal times in the order in which they were planned.
-//!
-//! What is planned for the present instant comes after everything that was planned for it before, so it need not be sorted: it waits
-//! in a line of its own. Taking the earliest of the others leaves its place vacant until the next is planned, since most things plan another.
 
-use std::collections::VecDeque;
-
-use super::heap::{Entry, Heap};
+use super::heap::Heap;
 use crate::time::Instant;
 
 /// Things to come, small enough to be copied.
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
     heap: Heap<T>,
-    /// The first place is free: its entry was taken.
-    vacant: bool,
-    /// Planned for the present instant since it began.
-    present: VecDeque<T>,
-    /// The heap has nothing more for the present instant.
-    over: bool,
     planned: u64,
     now: Instant,
 }
 
 impl<T: Copy> Default for Calendar<T> {
     fn default() -> Calendar<T> {
-        Calendar {
-            heap: Heap::default(),
-            vacant: false,
-            present: VecDeque::new(),
-            over: false,
-            planned: 0,
-            now: Instant::START,
-        }
+        Calendar { heap: Heap::default(), planned: 0, now: Instant::START }
     }
 }
 
 impl<T: Copy> Calendar<T> {
     /// Plans `what` for `at`. What would lie in the past happens at once, after all that is planned for this instant already.
+    #[inline]
     pub fn plan(&mut self, at: Instant, what: T) {
-        let number = self.planned;
         self.planned += 1;
-        if at <= self.now {
-            self.present.push_back(what);
-            return;
-        }
-        let entry = Entry { at: at.as_nanos(), number, what };
-        if self.vacant {
-            self.vacant = false;
-            self.heap.replace(entry);
-        } else {
-            self.heap.push(entry);
-        }
+        self.heap.push(at.as_nanos(), what);
     }
 
     /// Takes the earliest, and moves the present there.
+    #[inline]
     pub fn take(&mut self) -> Option<(Instant, T)> {
-        if self.over
-            && let Some(what) = self.present.pop_front()
-        {
-            return Some((self.now, what));
-        }
-        if std::mem::take(&mut self.vacant) {
-            self.heap.pop();
-        }
-        let first = self.heap.first().copied();
-        match first.map(|first| (Instant::from_nanos(first.at), first.what)) {
-            Some((at, what)) if at == self.now || self.present.is_empty() => {
-                self.vacant = true;
-                (self.now, self.over) = (at, false);
-                Some((at, what))
-            }
-            _ => {
-                self.over = true;
-                Some((self.now, self.present.pop_front()?))
-            }
-        }
+        let (at, what) = self.heap.pop()?;
+        self.now = Instant::from_nanos(at);
+        Some((self.now, what))
     }
 
     /// The time of what was taken last.
@@ -84,7 +40,7 @@ impl<T: Copy> Calendar<T> {
 
     /// How many things are to come.
     pub fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.vacant) + self.present.len()
+        self.heap.len()
     }
 
     /// Whether nothing is to come.

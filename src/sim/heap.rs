@@ -1,120 +1,121 @@
-//! A priority queue of small things by time, and by a number where times are equal.
+//! A priority queue of small things by time, for times that never run backwards; what comes at equal times leaves in the order in which it came.
 //!
-//! A 4-ary heap with the key in the entry: a comparison touches no memory but the heap's, and the tree is half as deep as a
-//! binary one, which counts where it no longer fits the cache.
+//! A radix heap: an entry lies in the bucket of the highest bit in which its time differs from that of what left last. Who leaves next
+//! is in the lowest bucket that is not empty, and when it leaves, the others of its bucket move to lower ones, each at most once for
+//! each bit. So an entry is written a few times, one after another, where a tree would look for its place all over the memory.
 //!
-//! Source of the shape: LaMarca and Ladner, "The Influence of Caches on the Performance of Heaps", 1996.
+//! Source: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990.
 
-const ARITY: usize = 4;
-/// So many entries fit a processor's nearer caches. Up to here the least of four is found without a branch that can't be foreseen; beyond,
-/// a branch is what lets the processor look ahead into memory while it waits.
-const NEAR: usize = 1 << 16;
+/// One for times that are the last one's, and one for each bit that may be the highest to differ.
+const BUCKETS: usize = 65;
+/// A bucket that was emptied keeps no more room than this.
+const KEPT: usize = 1 << 12;
 
-/// Entries, the least of them first.
+/// Things by time, in nanoseconds, the least of them first.
 #[derive(Clone, Debug)]
-pub(super) struct Heap<T>(Vec<Entry<T>>);
-
-/// Something that comes first by its time, then by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry<T> {
-    pub(super) at: u64,
-    pub(super) number: u64,
-    pub(super) what: T,
-}
-
-impl<T> Entry<T> {
-    /// What entries are ordered by, as one number.
-    fn key(&self) -> u128 {
-        (u128::from(self.at) << 64) | u128::from(self.number)
-    }
-
-    fn before(&self, other: &Entry<T>) -> bool {
-        (self.at, self.number) < (other.at, other.number)
-    }
+pub(super) struct Heap<T> {
+    buckets: Vec<Vec<(u64, T)>>,
+    /// Of the first bucket, so many have left.
+    left: usize,
+    /// Bit `b - 1`: bucket `b` is not empty.
+    filled: u64,
+    /// The time of what left last; none is earlier.
+    last: u64,
+    len: usize,
+    /// The earliest time, if it is known.
+    least: Option<u64>,
 }
 
 impl<T> Default for Heap<T> {
     fn default() -> Heap<T> {
-        Heap(Vec::new())
+        let buckets = std::iter::repeat_with(Vec::new).take(BUCKETS).collect();
+        Heap { buckets, left: 0, filled: 0, last: 0, len: 0, least: None }
     }
 }
 
 impl<T: Copy> Heap<T> {
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.len
     }
 
-    pub(super) fn first(&self) -> Option<&Entry<T>> {
-        self.0.first()
+    /// Puts one in. A time before that of what left last counts as that.
+    #[inline]
+    pub(super) fn push(&mut self, at: u64, what: T) {
+        let at = at.max(self.last);
+        self.least = if self.len == 0 { Some(at) } else { self.least.map(|least| least.min(at)) };
+        self.len += 1;
+        self.put(at, what);
     }
 
-    pub(super) fn push(&mut self, entry: Entry<T>) {
-        self.0.push(entry);
-        self.rise(self.0.len() - 1, entry);
+    /// The earliest time.
+    pub(super) fn first(&mut self) -> Option<u64> {
+        if self.least.is_none() && self.len > 0 {
+            self.least = Some(if self.left < self.buckets[0].len() { self.last } else { self.earliest(self.lowest()) });
+        }
+        self.least
     }
 
-    pub(super) fn pop(&mut self) -> Option<Entry<T>> {
-        let last = self.0.pop()?;
-        let Some(first) = self.0.first().copied() else { return Some(last) };
-        self.sink(last);
+    /// Takes out what comes first.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(u64, T)> {
+        if self.len == 0 {
+            return None;
+        }
+        self.len -= 1;
+        self.least = None;
+        let Some(first) = self.buckets[0].get(self.left).copied() else { return Some(self.spread()) };
+        self.left += 1;
+        if self.left == self.buckets[0].len() {
+            self.left = 0;
+            empty(&mut self.buckets[0]);
+        }
         Some(first)
     }
 
-    /// Puts `entry` in the place of the first, which must be there: one walk down instead of a walk down and a walk up.
-    pub(super) fn replace(&mut self, entry: Entry<T>) {
-        self.sink(entry);
+    #[inline]
+    fn put(&mut self, at: u64, what: T) {
+        let bucket = (u64::BITS - (at ^ self.last).leading_zeros()) as usize;
+        self.buckets[bucket].push((at, what));
+        if bucket > 0 {
+            self.filled |= 1 << (bucket - 1);
+        }
     }
 
-    /// Puts `entry` where it belongs on the way down from the first place, which is free.
-    fn sink(&mut self, entry: Entry<T>) {
-        let near = self.0.len() <= NEAR;
-        let heap = &mut self.0[..];
-        let mut place = 0;
-        loop {
-            let first = place * ARITY + 1;
-            let least = match heap.get(first..heap.len().min(first + ARITY)) {
-                Some([a, b, c, d]) if near => least_of_four(a.key(), b.key(), c.key(), d.key()),
-                Some(some) if !some.is_empty() => least_of(some),
-                _ => break,
-            };
-            let child = heap[first + least];
-            if !child.before(&entry) {
-                break;
-            }
-            heap[place] = child;
-            place = first + least;
-        }
-        heap[place] = entry;
+    /// The lowest bucket but the first that is not empty; there must be one.
+    fn lowest(&self) -> usize {
+        self.filled.trailing_zeros() as usize + 1
     }
 
-    /// Puts `entry` where it belongs on the way up from `place`.
-    fn rise(&mut self, mut place: usize, entry: Entry<T>) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !entry.before(&self.0[parent]) {
-                break;
+    fn earliest(&self, bucket: usize) -> u64 {
+        self.buckets[bucket].iter().map(|(at, _)| *at).min().unwrap_or(self.last)
+    }
+
+    /// Takes the earliest out of the lowest bucket that is not empty, which is not the first, and moves the others of that bucket to lower ones.
+    fn spread(&mut self) -> (u64, T) {
+        let lowest = self.lowest();
+        self.last = self.earliest(lowest);
+        self.filled &= !(1 << (lowest - 1));
+        let mut bucket = std::mem::take(&mut self.buckets[lowest]);
+        let mut first = bucket[0];
+        let mut found = false;
+        for &(at, what) in &bucket {
+            if at == self.last && !found {
+                (first, found) = ((at, what), true);
+            } else {
+                self.put(at, what);
             }
-            self.0[place] = self.0[parent];
-            place = parent;
         }
-        self.0[place] = entry;
+        empty(&mut bucket);
+        self.buckets[lowest] = bucket;
+        first
     }
 }
 
-fn least_of_four(a: u128, b: u128, c: u128, d: u128) -> usize {
-    let (left, of_left) = if b < a { (b, 1) } else { (a, 0) };
-    let (right, of_right) = if d < c { (d, 3) } else { (c, 2) };
-    if right < left { of_right } else { of_left }
-}
-
-fn least_of<T>(entries: &[Entry<T>]) -> usize {
-    let mut least = 0;
-    for place in 1..entries.len() {
-        if entries[place].before(&entries[least]) {
-            least = place;
-        }
+fn empty<T>(bucket: &mut Vec<T>) {
+    bucket.clear();
+    if bucket.capacity() > KEPT {
+        bucket.shrink_to(KEPT);
     }
-    least
 }
 
 #[cfg(test)]
@@ -123,21 +124,24 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Against a sorted list: at each step put one in that comes so long after the last one that left (`Some`), or take one out.
         #[test]
-        fn it_gives_its_entries_in_order(times in prop::collection::vec(0_u64..50, 0..300), replaced in prop::option::of(0_u64..50)) {
-            let mut heap = Heap::default();
-            for (&at, number) in times.iter().zip(0..) {
-                heap.push(Entry { at, number, what: () });
+        fn it_gives_its_entries_in_order(steps in prop::collection::vec(prop::option::weighted(0.6, (0_u64..50, 0_u32..60)), 0..400)) {
+            let (mut heap, mut list, mut last) = (Heap::default(), Vec::new(), 0);
+            for (number, step) in steps.into_iter().enumerate() {
+                if let Some((after, far)) = step {
+                    let at = last + (after << far.saturating_sub(8));
+                    heap.push(at, number);
+                    list.push((at, number));
+                    list.sort_unstable();
+                } else {
+                    let first = (!list.is_empty()).then(|| list.remove(0));
+                    last = first.map_or(last, |(at, _)| at);
+                    prop_assert_eq!(heap.pop(), first);
+                }
+                prop_assert_eq!(heap.first(), list.first().map(|(at, _)| *at));
+                prop_assert_eq!(heap.len(), list.len());
             }
-            let mut list: Vec<(u64, u64)> = times.iter().copied().zip(0..).collect();
-            list.sort_unstable();
-            if let (Some(at), Some(first)) = (replaced, list.first_mut()) {
-                *first = (at, 1000);
-                heap.replace(Entry { at, number: 1000, what: () });
-                list.sort_unstable();
-            }
-            let given: Vec<(u64, u64)> = std::iter::from_fn(|| heap.pop()).map(|entry| (entry.at, entry.number)).collect();
-            prop_assert_eq!(given, list);
         }
     }
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::heap::{Entry, Heap};
+use super::heap::Heap;
 use crate::job::{JobId, Memory, State, Why};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, nanos};
@@ -96,7 +96,9 @@ pub struct Store {
     levels: Vec<Level>,
     /// The level of each kind.
     level_of: Vec<usize>,
-    waiting: Heap<()>,
+    waiting: Heap<Place>,
+    /// Retries that have just come due; kept for its memory.
+    come_due: Vec<(Instant, Place)>,
     running: Vec<Place>,
     tokens: i64,
     /// Claims that ended before they were settled.
@@ -122,6 +124,7 @@ impl Store {
             rows: Vec::new(),
             levels: vec![Level::default(); priorities.len()],
             waiting: Heap::default(),
+            come_due: Vec::new(),
             running: Vec::new(),
             tokens: 0,
             expired: BTreeSet::new(),
@@ -194,20 +197,25 @@ impl Store {
         }
         let claims = chosen.drain(..).map(|place| self.take(now, place, lease)).collect();
         self.chosen = chosen;
-        let next_due = self.waiting.first().map(|first| due(first).since(now));
+        let next_due = self.waiting.first().map(|first| Instant::from_nanos(first).since(now));
         Claimed { claims, next_due }
     }
 
     /// Moves retries that have come due to where claims look.
     fn promote(&mut self, now: Instant) {
-        while let Some(first) = self.waiting.first().copied().filter(|first| due(first) <= now) {
-            self.waiting.pop();
-            let place = first.number as Place;
+        while self.waiting.first().is_some_and(|first| first <= now.as_nanos())
+            && let Some((_, place)) = self.waiting.pop()
+        {
+            self.come_due.push((self.rows[place as usize].due, place));
+        }
+        // Some came due at the same moment, or were given back and had been due before.
+        self.come_due.sort_unstable();
+        for (due, place) in self.come_due.drain(..) {
             let level = &mut self.levels[self.level_of[usize::from(self.rows[place as usize].kind)]];
             if self.by_age {
                 level.aged.push(Reverse(place));
             } else {
-                level.wait((due(&first), place));
+                level.wait((due, place));
             }
         }
     }
@@ -266,7 +274,7 @@ impl Store {
                 self.ended += 1;
             } else {
                 row.state = State::Retryable;
-                self.waiting.push(entry(row.due, place));
+                self.waiting.push(row.due.as_nanos(), place);
             }
         }
         (answer, self.ended - before)
@@ -278,7 +286,7 @@ impl Store {
             self.release(place);
             let row = &mut self.rows[place as usize];
             row.state = State::Retryable;
-            self.waiting.push(entry(row.due, place));
+            self.waiting.push(row.due.as_nanos(), place);
             self.expired.insert(token.0);
         }
     }
@@ -314,7 +322,7 @@ impl Store {
             if row.retries < self.kinds[usize::from(row.kind)].max_retries {
                 row.retries += 1;
                 (row.state, row.due, row.last_delay) = (State::Retryable, now, 0);
-                self.waiting.push(entry(now, place));
+                self.waiting.push(now.as_nanos(), place);
                 returned += 1;
             } else {
                 (row.state, row.why) = (State::Discarded, Some(Why::Exhausted));
@@ -381,15 +389,6 @@ impl Level {
             left.into_iter().rev().for_each(|retry| self.due.push_front(retry));
         }
     }
-}
-
-/// A job that is due then; of two at once the one with the lower number is first.
-fn entry(due: Instant, place: Place) -> Entry<()> {
-    Entry { at: due.as_nanos(), number: place.into(), what: () }
-}
-
-fn due(entry: &Entry<()>) -> Instant {
-    Instant::from_nanos(entry.at)
 }
 
 #[cfg(test)]
