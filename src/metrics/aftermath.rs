@@ -13,6 +13,7 @@
 //! Work is *wasted* that ends when its caller has given up. Source of the notion: Bronson et al., "Metastable Failures
 //! in Distributed Systems", HotOS 2021.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -132,20 +133,24 @@ fn recovery(calls: &[Sent], from: Instant, width: Duration) -> Option<Instant> {
 
 /// The share of the downstream's work, of that which ended `within`, whose callers had given up; `None` without work.
 pub(super) fn wasted_share(record: &RunRecord, within: Option<Window>) -> Option<f64> {
+    let mut works = works(record).filter(|(work, _)| within.is_none_or(|window| window.contains(work.until)));
+    let waited_in_vain = |outcome: Option<Outcome>| outcome == Some(Outcome::TimedOut);
+    let mut outcomes = record.attempts.iter().map(|attempt| attempt.outcome).chain(record.users.iter().map(|call| call.outcome));
+    if !outcomes.any(waited_in_vain) {
+        return works.any(|(work, _)| !work.length().is_zero()).then_some(0.0);
+    }
     let (mut all, mut wasted) = (0.0, 0.0);
-    for (work, in_vain) in works(record) {
-        if within.is_none_or(|window| window.contains(work.until)) {
-            let seconds = work.length().as_secs_f64();
-            all += seconds;
-            wasted += if in_vain { seconds } else { 0.0 };
-        }
+    for (work, in_vain) in works {
+        let seconds = work.length().as_secs_f64();
+        all += seconds;
+        wasted += if in_vain { seconds } else { 0.0 };
     }
     (all > 0.0).then(|| wasted / all)
 }
 
 /// Every piece of work, and whether its caller had given up when it was done. Callers of whom nothing is known are left out.
 pub fn works(record: &RunRecord) -> impl Iterator<Item = (Window, bool)> {
-    let jobs = ByJob::of(&record.attempts);
+    let jobs = LazyCell::new(|| ByJob::of(&record.attempts));
     let users: BTreeMap<JobId, &UserCall> = record.users.iter().map(|call| (call.number, call)).collect();
     // Calls arrive in the order in which they were sent, but for a few: the next one is worth a look before the index is asked.
     let mut next = record.attempts.iter();
@@ -154,7 +159,9 @@ pub fn works(record: &RunRecord) -> impl Iterator<Item = (Window, bool)> {
         let (answered, outcome) = match users.get(&service.job) {
             Some(call) => (call.answered, call.outcome),
             None => {
-                let attempt = next.next().filter(is_it).or_else(|| jobs.of_job(service.job).rfind(is_it))?;
+                let beside = next.next().filter(is_it);
+                service.work?;
+                let attempt = beside.or_else(|| jobs.of_job(service.job).rfind(is_it))?;
                 (attempt.answered, attempt.outcome)
             }
         };

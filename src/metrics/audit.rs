@@ -143,8 +143,8 @@ fn leases(attempts: &[&Attempt], asked: &Asked, lease: Option<Duration>) -> Opti
         // A settlement's answer may come late, and the next claim before it: the numbers tell that it was carried out. One that may have
         // been sent, and whose answer was lost, tells nothing.
         let taken = one.fate == Fate::Lost || (is_orphan(one) && one.answered.is_none());
-        let early = lease.is_some_and(|lease| other.claimed + SLACK < asked.by(one) + lease);
-        (taken && early)
+        let early = || lease.is_some_and(|lease| other.claimed + SLACK < asked.by(one) + lease);
+        (taken && early())
             .then(|| format!("worker {} took job {job} from worker {}, whose lease can't have run out", other.worker, one.worker))
     })
 }
@@ -202,8 +202,9 @@ fn calls(job: &JobRecord, attempts: &[&Attempt], services: &[&Service], breaches
         if made == 0 {
             breaches.push(format!("the downstream saw attempt {attempt} of job {number}, which no worker made"));
         } else if times > made {
-            breaches
-                .push(format!("the downstream saw attempt {attempt} of job {number} {times} times, and it was made {made} times"));
+            breaches.push(format!(
+                "the downstream saw attempt {attempt} of job {number} {times} times, and it was made {made} times"
+            ));
         }
     }
     let answered = |attempt: &&&Attempt| matches!(attempt.outcome, Some(Outcome::Ok | Outcome::Status { .. }));

@@ -79,7 +79,7 @@ impl<S: Sink> World<'_, S> {
         post.kept.clear();
         let id = post.worker.id();
         self.died.push(id);
-        for freed in self.database.abandon(id) {
+        for freed in self.database.abandon(now, id) {
             self.send(now, freed);
         }
         self.bell.moved(place, false);

@@ -109,21 +109,21 @@ impl Database {
 
     /// A worker is dead: what it has asked for and not sent is never sent, its open transactions are rolled back. Returns those whose
     /// statements can be sent now.
-    pub(super) fn abandon(&mut self, worker: u32) -> Vec<u32> {
+    pub(super) fn abandon(&mut self, now: Instant, worker: u32) -> Vec<u32> {
         for (_, operation) in self.operations.iter_mut().filter(|(_, operation)| operation.worker == worker) {
             operation.unheard = true;
             self.untold -= std::mem::take(&mut operation.ends);
         }
-        self.roll_back(|holder| holder == worker)
+        self.roll_back(now, |holder| holder == worker)
     }
 
     /// Rolls open transactions back; returns those who get their connections.
-    fn roll_back(&mut self, whose: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn roll_back(&mut self, now: Instant, whose: impl Fn(u32) -> bool) -> Vec<u32> {
         let broken: Vec<(Token, JobId)> =
             self.open.iter().filter(|(_, (holder, _))| whose(*holder)).map(|(token, (_, job))| (*token, *job)).collect();
         for (token, job) in &broken {
             self.open.remove(token);
-            self.store.revoke(*job, *token);
+            self.store.revoke(now, *job, *token);
         }
         broken.iter().filter_map(|_| self.connections.give_back()).collect()
     }
@@ -313,11 +313,11 @@ impl<S: Sink> World<'_, S> {
             if let (ClaimMode::Transaction, true, Command::Settle { settlements, .. }) =
                 (*mode, operation.void, &operation.command)
             {
-                settlements.iter().for_each(|one| store.revoke(one.job, one.token));
+                settlements.iter().for_each(|one| store.revoke(now, one.job, one.token));
             }
             told.extend(was_heard.then(|| (operation.worker, failed(*mode, &operation.command))));
         }
-        for next in self.database.roll_back(|_| true) {
+        for next in self.database.roll_back(now, |_| true) {
             self.send(now, next);
         }
         for (worker, event) in told {

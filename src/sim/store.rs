@@ -58,6 +58,15 @@ struct Row {
     why: Option<Why>,
 }
 
+/// A job that waits for its time: all that must be known of it then, so that nobody has to look for its row.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    place: Place,
+    level: u16,
+    /// It has been due for longer than the heap says, since it was given back.
+    early: bool,
+}
+
 /// The jobs of one priority that may be claimed.
 #[derive(Clone, Debug, Default)]
 struct Level {
@@ -95,10 +104,10 @@ pub struct Store {
     /// Highest priority first.
     levels: Vec<Level>,
     /// The level of each kind.
-    level_of: Vec<usize>,
-    waiting: Heap<Place>,
+    level_of: Vec<u16>,
+    waiting: Heap<Wait>,
     /// Retries that have just come due; kept for its memory.
-    come_due: Vec<(Instant, Place)>,
+    come_due: Vec<(Instant, Place, u16)>,
     running: Vec<Place>,
     tokens: i64,
     /// Claims that ended before they were settled.
@@ -116,7 +125,7 @@ impl Store {
         let mut priorities: Vec<i16> = kinds.iter().map(|kind| kind.priority).collect();
         priorities.sort_unstable_by(|one, other| other.cmp(one));
         priorities.dedup();
-        let level_of = |kind: &Kind| priorities.partition_point(|priority| *priority > kind.priority);
+        let level_of = |kind: &Kind| priorities.partition_point(|priority| *priority > kind.priority) as u16;
         Store {
             level_of: kinds.iter().map(level_of).collect(),
             kinds,
@@ -155,7 +164,7 @@ impl Store {
             state: State::Available,
             why: None,
         });
-        self.levels[self.level_of[kind]].fresh.push_back(place);
+        self.levels[usize::from(self.level_of[kind])].fresh.push_back(place);
         JobId(u64::from(place) + 1)
     }
 
@@ -204,20 +213,28 @@ impl Store {
     /// Moves retries that have come due to where claims look.
     fn promote(&mut self, now: Instant) {
         while self.waiting.first().is_some_and(|first| first <= now.as_nanos())
-            && let Some((_, place)) = self.waiting.pop()
+            && let Some((at, Wait { place, level, early })) = self.waiting.pop()
         {
-            self.come_due.push((self.rows[place as usize].due, place));
+            let due = if early { self.rows[place as usize].due } else { Instant::from_nanos(at) };
+            self.come_due.push((due, place, level));
         }
         // Some came due at the same moment, or were given back and had been due before.
         self.come_due.sort_unstable();
-        for (due, place) in self.come_due.drain(..) {
-            let level = &mut self.levels[self.level_of[usize::from(self.rows[place as usize].kind)]];
+        for (due, place, level) in self.come_due.drain(..) {
+            let level = &mut self.levels[usize::from(level)];
             if self.by_age {
                 level.aged.push(Reverse(place));
             } else {
                 level.wait((due, place));
             }
         }
+    }
+
+    /// A job waits for the time that its row says.
+    fn wait(&mut self, now: Instant, place: Place) {
+        let Row { due, kind, .. } = self.rows[place as usize];
+        let wait = Wait { place, level: self.level_of[usize::from(kind)], early: due < now };
+        self.waiting.push(due.max(now).as_nanos(), wait);
     }
 
     fn take(&mut self, now: Instant, place: Place, lease: Duration) -> Claim {
@@ -274,19 +291,19 @@ impl Store {
                 self.ended += 1;
             } else {
                 row.state = State::Retryable;
-                self.waiting.push(row.due.as_nanos(), place);
+                self.wait(now, place);
             }
         }
         (answer, self.ended - before)
     }
 
     /// Takes a claim away at no price: its transaction was rolled back.
-    pub fn revoke(&mut self, job: JobId, token: Token) {
+    pub fn revoke(&mut self, now: Instant, job: JobId, token: Token) {
         if let Some(place) = self.held(job, token) {
             self.release(place);
             let row = &mut self.rows[place as usize];
             row.state = State::Retryable;
-            self.waiting.push(row.due.as_nanos(), place);
+            self.wait(now, place);
             self.expired.insert(token.0);
         }
     }
@@ -322,7 +339,7 @@ impl Store {
             if row.retries < self.kinds[usize::from(row.kind)].max_retries {
                 row.retries += 1;
                 (row.state, row.due, row.last_delay) = (State::Retryable, now, 0);
-                self.waiting.push(now.as_nanos(), place);
+                self.wait(now, place);
                 returned += 1;
             } else {
                 (row.state, row.why) = (State::Discarded, Some(Why::Exhausted));
