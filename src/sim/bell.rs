@@ -4,8 +4,13 @@
 //! that finds nobody is kept for the next who has, and only one is. Reminders of the same grain of time are one, and one timer waits
 //! for the first of them: if it runs late it rings once for each whose time has come.
 
+use std::time::Duration;
+
 use super::heap::Heap;
+use super::world::{Next, World};
+use crate::journal::Sink;
 use crate::time::Instant;
+use crate::worker::Event;
 
 /// Nobody.
 const NOBODY: u32 = u32::MAX;
@@ -117,6 +122,50 @@ impl Bell {
         let (before, after) = (self.before[worker as usize], self.after[worker as usize]);
         (self.after[before as usize], self.before[after as usize]) = (after, before);
         (self.after[worker as usize], self.before[worker as usize]) = (NOBODY, NOBODY);
+    }
+}
+
+impl<S: Sink> World<'_, S> {
+    /// A worker hears that there is work; one that has none to spare passes it on.
+    pub(super) fn notify(&mut self, place: u32) {
+        if self.posts[place as usize].listens() {
+            self.step(place, Event::Notified);
+        } else {
+            self.ring();
+        }
+    }
+
+    /// Somebody is to be told of work after so long.
+    pub(super) fn remind(&mut self, now: Instant, after: Duration) {
+        if after.is_zero() {
+            return self.ring();
+        }
+        let at = self.rounded(now + after);
+        if self.bell.remind(at) {
+            self.set_bell(now, at);
+        }
+    }
+
+    fn set_bell(&mut self, now: Instant, at: Instant) {
+        let runs = self.timer(now, at);
+        self.bell.set(at, runs);
+        self.calendar.plan(runs, Next::Ring);
+    }
+
+    /// The bell's timer runs.
+    pub(super) fn due(&mut self, now: Instant) {
+        let Some((rings, next)) = self.bell.due(now) else { return };
+        (0..rings).for_each(|_| self.ring());
+        if let Some(at) = next {
+            self.set_bell(now, at);
+        }
+    }
+
+    /// Somebody is to be told of work now.
+    pub(super) fn ring(&mut self) {
+        if let Some(worker) = self.bell.ring() {
+            self.calendar.plan(self.calendar.now(), Next::Notify(worker));
+        }
     }
 }
 

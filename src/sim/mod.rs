@@ -29,6 +29,7 @@ mod database;
 mod desk;
 mod heap;
 mod inflow;
+mod level;
 mod outcome;
 mod post;
 mod replicate;

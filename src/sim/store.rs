@@ -11,12 +11,12 @@
 //! heap in order of their due times, so that both are lists. A claim touches no more retries than it may take. The two stores are held
 //! against each other by random scripts.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::heap::Heap;
+use super::level::Level;
 use crate::job::{JobId, Memory, State, Why};
 use crate::queue::{Claim, ClaimMode, Claimed, How, Settled, Settlement, Token};
 use crate::time::{Instant, nanos};
@@ -35,7 +35,7 @@ pub struct Kind {
 }
 
 /// A job's place in the store: its number less 1.
-type Place = u32;
+pub(super) type Place = u32;
 
 /// No last delay.
 const NONE: u64 = u64::MAX;
@@ -65,19 +65,6 @@ struct Wait {
     level: u16,
     /// It has been due for longer than the heap says, since it was given back.
     early: bool,
-}
-
-/// The jobs of one priority that may be claimed.
-#[derive(Clone, Debug, Default)]
-struct Level {
-    /// Never claimed, by number.
-    fresh: VecDeque<Place>,
-    /// Claimed before, by when they came due, then by number.
-    due: VecDeque<(Instant, Place)>,
-    /// The same by number alone: in transaction mode.
-    aged: BinaryHeap<Reverse<Place>>,
-    /// Numbers of retries that may be chosen, and where they are in `due`; kept for its memory.
-    order: Vec<(Place, usize)>,
 }
 
 /// One job as the store holds it.
@@ -164,7 +151,7 @@ impl Store {
             state: State::Available,
             why: None,
         });
-        self.levels[usize::from(self.level_of[kind])].fresh.push_back(place);
+        self.levels[usize::from(self.level_of[kind])].arrive(place);
         JobId(u64::from(place) + 1)
     }
 
@@ -223,7 +210,7 @@ impl Store {
         for (due, place, level) in self.come_due.drain(..) {
             let level = &mut self.levels[usize::from(level)];
             if self.by_age {
-                level.aged.push(Reverse(place));
+                level.age(place);
             } else {
                 level.wait((due, place));
             }
@@ -362,48 +349,6 @@ impl Store {
         self.running.swap_remove(at as usize);
         if let Some(moved) = self.running.get(at as usize) {
             self.rows[*moved as usize].running = at;
-        }
-    }
-}
-
-impl Level {
-    /// A retry has come due: after all that had before, but for one that was given back or comes due at the same moment.
-    fn wait(&mut self, retry: (Instant, Place)) {
-        if self.due.back().is_none_or(|last| *last < retry) {
-            self.due.push_back(retry);
-        } else {
-            let place = self.due.partition_point(|other| *other < retry);
-            self.due.insert(place, retry);
-        }
-    }
-
-    /// Takes out the jobs of a claim of `limit`, up to so many with those that were chosen before: the lowest numbers among the new
-    /// jobs and the retries that have been due longest.
-    fn choose(&mut self, limit: usize, chosen: &mut Vec<Place>) {
-        let may = if chosen.len() < limit { limit.min(self.due.len()) } else { 0 };
-        self.order.clear();
-        self.order.extend(self.due.iter().take(may).zip(0..).map(|((_, place), at)| (*place, at)));
-        self.order.sort_unstable();
-        let mut retries = 0;
-        while chosen.len() < limit {
-            let retry = self.order.get(retries).map(|(place, _)| *place);
-            let (fresh, aged) = (self.fresh.front().copied(), self.aged.peek().map(|Reverse(place)| *place));
-            let Some(next) = [retry, fresh, aged].into_iter().flatten().min() else { break };
-            chosen.push(next);
-            if retry == Some(next) {
-                retries += 1;
-            } else if fresh == Some(next) {
-                self.fresh.pop_front();
-            } else {
-                self.aged.pop();
-            }
-        }
-        if retries > 0 {
-            let left = &mut self.order[retries..];
-            left.sort_unstable_by_key(|(_, at)| *at);
-            let left: Vec<(Instant, Place)> = left.iter().map(|(_, at)| self.due[*at]).collect();
-            self.due.drain(..may);
-            left.into_iter().rev().for_each(|retry| self.due.push_front(retry));
         }
     }
 }

@@ -328,45 +328,6 @@ impl<'a, S: Sink> World<'a, S> {
         }
     }
 
-    fn notify(&mut self, place: u32) {
-        if self.posts[place as usize].listens() {
-            self.step(place, Event::Notified);
-        } else {
-            self.ring();
-        }
-    }
-
-    pub(super) fn remind(&mut self, now: Instant, after: Duration) {
-        if after.is_zero() {
-            return self.ring();
-        }
-        let at = self.rounded(now + after);
-        if self.bell.remind(at) {
-            self.set_bell(now, at);
-        }
-    }
-
-    fn set_bell(&mut self, now: Instant, at: Instant) {
-        let runs = self.timer(now, at);
-        self.bell.set(at, runs);
-        self.calendar.plan(runs, Next::Ring);
-    }
-
-    /// The bell's timer runs.
-    fn due(&mut self, now: Instant) {
-        let Some((rings, next)) = self.bell.due(now) else { return };
-        (0..rings).for_each(|_| self.ring());
-        if let Some(at) = next {
-            self.set_bell(now, at);
-        }
-    }
-
-    pub(super) fn ring(&mut self) {
-        if let Some(worker) = self.bell.ring() {
-            self.calendar.plan(self.calendar.now(), Next::Notify(worker));
-        }
-    }
-
     /// Whether the store tells of new jobs.
     pub(super) fn listens(&self) -> bool {
         self.listens
@@ -382,7 +343,7 @@ impl<'a, S: Sink> World<'a, S> {
     }
 
     /// The next time from `at` on at which timers run.
-    fn rounded(&self, at: Instant) -> Instant {
+    pub(super) fn rounded(&self, at: Instant) -> Instant {
         match self.grain {
             0 | 1 => at,
             grain => Instant::from_nanos(at.as_nanos().div_ceil(grain).saturating_mul(grain)),
