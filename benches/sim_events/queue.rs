@@ -1,6 +1,11 @@
 //! One queueing model, M/M/4 at 80 %: two events for each job, its arrival and its departure. `benches/peers-sim` has the same for others.
+//!
+//! Three times: written by hand on simq's calendar with the very numbers that the others draw, which compares calendars; with simq's
+//! downstream, whose luck is keyed by job; and as a scenario, with all that a run has.
 
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use rand_distr::{Distribution, Exp1};
 use simq::call::{Call, Reply};
@@ -17,9 +22,11 @@ const JOBS: u64 = 500_000;
 const RATE: f64 = 3.2;
 
 pub fn measure() {
+    let (by_hand, hand) = clock::time(by_hand);
     let (wait, parts) = clock::time(parts);
-    let rate = |events: u64, spent: std::time::Duration| events as f64 / spent.as_secs_f64();
+    let rate = |events: u64, spent: Duration| events as f64 / spent.as_secs_f64();
     println!("M/M/4 at 80 %, {JOBS} jobs, in theory a mean wait of 0.7455:");
+    println!("simq, calendar and the model by hand: {:.0} events per processor second, mean wait {by_hand:.4}", rate(2 * JOBS, hand));
     println!("simq, calendar and downstream: {:.0} events per processor second, mean wait {wait:.4}", rate(2 * JOBS, parts));
     let scenario = scenarios::queue(JOBS, RATE);
     let profile = Profile::ideal();
@@ -39,6 +46,55 @@ pub fn measure() {
 enum Next {
     Arrival,
     Departure,
+}
+
+/// The model as `benches/peers-sim` has it for others, with the same numbers; the mean wait.
+fn by_hand() -> f64 {
+    let mut chance = Chance(7);
+    let mut calendar = Calendar::default();
+    calendar.plan(Instant::START, Next::Arrival);
+    let (mut left, mut busy, mut waited) = (JOBS, 0, 0.0);
+    let mut waiting: VecDeque<Instant> = VecDeque::new();
+    while let Some((now, next)) = calendar.take() {
+        match next {
+            Next::Arrival => {
+                left -= 1;
+                if busy < 4 {
+                    busy += 1;
+                    calendar.plan(now + seconds(chance.exponential()), Next::Departure);
+                } else {
+                    waiting.push_back(now);
+                }
+                if left > 0 {
+                    calendar.plan(now + seconds(chance.exponential() / RATE), Next::Arrival);
+                }
+            }
+            Next::Departure => match waiting.pop_front() {
+                Some(since) => {
+                    waited += now.since(since).as_secs_f64();
+                    calendar.plan(now + seconds(chance.exponential()), Next::Departure);
+                }
+                None => busy -= 1,
+            },
+        }
+    }
+    assert_eq!((left, busy), (0, 0), "whoever came has gone");
+    waited / JOBS as f64
+}
+
+/// SplitMix64 (Steele, Lea, Flood, 2014), as nexosim's model has it.
+struct Chance(u64);
+
+impl Chance {
+    /// Of mean 1, never zero.
+    fn exponential(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        (-(1.0 - unit).ln()).max(1e-9)
+    }
 }
 
 /// The model from the parts that it needs; the mean wait.
