@@ -26,7 +26,10 @@ pub fn measure() {
     let (wait, parts) = clock::time(parts);
     let rate = |events: u64, spent: Duration| events as f64 / spent.as_secs_f64();
     println!("M/M/4 at 80 %, {JOBS} jobs, in theory a mean wait of 0.7455:");
-    println!("simq, calendar and the model by hand: {:.0} events per processor second, mean wait {by_hand:.4}", rate(2 * JOBS, hand));
+    println!(
+        "simq, calendar and the model by hand: {:.0} events per processor second, mean wait {by_hand:.4}",
+        rate(2 * JOBS, hand)
+    );
     println!("simq, calendar and downstream: {:.0} events per processor second, mean wait {wait:.4}", rate(2 * JOBS, parts));
     let scenario = scenarios::queue(JOBS, RATE);
     let profile = Profile::ideal();

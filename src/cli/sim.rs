@@ -57,8 +57,8 @@ pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
 }
 
 /// Bytes that a job takes while its run is under way, with one attempt: its arrival, its row, its record, the attempt and the
-/// downstream's record of it. Each further attempt takes about 310 more. Measured as the growth of VmHWM from 100,000 to 300,000 jobs.
-const BYTES_PER_JOB: u64 = 500;
+/// downstream's record of it. Each further attempt takes about 240 more. Measured as the growth of VmHWM from 100,000 to 600,000 jobs.
+const BYTES_PER_JOB: u64 = 400;
 /// And once it is over, for the charts and tables of the first seed.
 const BYTES_PER_JOB_KEPT: u64 = 300;
 /// Bytes of a run's figures.

@@ -178,7 +178,7 @@ fn memory_is_stated_before_a_run_that_takes_much() {
     BufReader::new(simq.stderr.take().unwrap()).read_line(&mut line).unwrap();
     simq.kill().unwrap();
     simq.wait().unwrap();
-    assert!(line.starts_with("10000000 jobs under 1 policy, 1 run, 1 at once: at least 4.7 GiB of memory"), "{line}");
+    assert!(line.starts_with("10000000 jobs under 1 policy, 1 run, 1 at once: at least 3.7 GiB of memory"), "{line}");
     let said = desk.sim(SMALL, &["--seeds", "2"]);
     assert!(!said.err.contains("GiB"), "{}", said.err);
 }
