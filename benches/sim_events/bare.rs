@@ -41,15 +41,20 @@ pub fn calendar(pending: usize, events: u64) -> Duration {
 }
 
 /// SplitMix64 (Steele, Lea, Flood, 2014): cheap, so that it is the queue that is measured.
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    /// Up to about a second, in nanoseconds.
-    fn next(&mut self) -> u64 {
+    /// 64 of them.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) >> 34
+        z ^ (z >> 31)
+    }
+
+    /// Up to about a second, in nanoseconds.
+    fn next(&mut self) -> u64 {
+        self.bits() >> 34
     }
 }

@@ -16,6 +16,7 @@ use simq::rng::{Seed, Stream};
 use simq::sim::{self, Calendar, Plan};
 use simq::time::{Instant, seconds};
 
+use super::bare::Chance;
 use super::{clock, scenarios};
 
 const JOBS: u64 = 500_000;
@@ -64,18 +65,18 @@ fn by_hand() -> f64 {
                 left -= 1;
                 if busy < 4 {
                     busy += 1;
-                    calendar.plan(now + seconds(chance.exponential()), Next::Departure);
+                    calendar.plan(now + seconds(exponential(&mut chance)), Next::Departure);
                 } else {
                     waiting.push_back(now);
                 }
                 if left > 0 {
-                    calendar.plan(now + seconds(chance.exponential() / RATE), Next::Arrival);
+                    calendar.plan(now + seconds(exponential(&mut chance) / RATE), Next::Arrival);
                 }
             }
             Next::Departure => match waiting.pop_front() {
                 Some(since) => {
                     waited += now.since(since).as_secs_f64();
-                    calendar.plan(now + seconds(chance.exponential()), Next::Departure);
+                    calendar.plan(now + seconds(exponential(&mut chance)), Next::Departure);
                 }
                 None => busy -= 1,
             },
@@ -85,19 +86,10 @@ fn by_hand() -> f64 {
     waited / JOBS as f64
 }
 
-/// SplitMix64 (Steele, Lea, Flood, 2014), as nexosim's model has it.
-struct Chance(u64);
-
-impl Chance {
-    /// Of mean 1, never zero.
-    fn exponential(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let unit = ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-        (-(1.0 - unit).ln()).max(1e-9)
-    }
+/// Of mean 1, never zero, as nexosim's model draws it.
+fn exponential(chance: &mut Chance) -> f64 {
+    let unit = (chance.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+    (-(1.0 - unit).ln()).max(1e-9)
 }
 
 /// The model from the parts that it needs; the mean wait.
