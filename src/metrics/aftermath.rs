@@ -156,16 +156,16 @@ pub fn works(record: &RunRecord) -> impl Iterator<Item = (Window, bool)> {
     let mut next = record.attempts.iter();
     record.services.iter().filter_map(move |service| {
         let is_it = |attempt: &&Attempt| (attempt.job, attempt.attempt) == (service.job, service.attempt);
-        let (answered, outcome) = match users.get(&service.job) {
+        let user = users.get(&service.job);
+        let beside = if user.is_none() { next.next().filter(is_it) } else { None };
+        let work = service.work?;
+        let (answered, outcome) = match user {
             Some(call) => (call.answered, call.outcome),
             None => {
-                let beside = next.next().filter(is_it);
-                service.work?;
                 let attempt = beside.or_else(|| jobs.of_job(service.job).rfind(is_it))?;
                 (attempt.answered, attempt.outcome)
             }
         };
-        let work = service.work?;
         Some((work, outcome? == Outcome::TimedOut && answered? < work.until))
     })
 }

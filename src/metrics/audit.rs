@@ -8,7 +8,7 @@
 //! | ledger | a job that was put in is missing from the store, is there twice, or was never put in |
 //! | ends | a finished run leaves a job waiting or claimed; a terminal state that no attempt can have brought about, or more than one did |
 //! | leases | one attempt made twice; a job taken from a live lease, or before a lost one can have run out; a job done again after its end |
-//! | calls | the downstream saw a call that no worker made, or more often; a worker had an answer that the downstream never gave; a job is completed without one |
+//! | calls | a worker called for a job of which nothing is known; the downstream saw a call that no worker made, or more often; a worker had an answer that the downstream never gave; a job is completed without one |
 //! | counts | the retries on a job's row are not those of its attempts; an attempt is missing, and no lease ran out |
 //!
 //! At least once is what a queue with leases can promise, so a call that was made again is no breach where the first one's lease was lost: it is

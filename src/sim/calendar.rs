@@ -7,13 +7,12 @@ use crate::time::Instant;
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
     heap: Heap<T>,
-    planned: u64,
     now: Instant,
 }
 
 impl<T: Copy> Default for Calendar<T> {
     fn default() -> Calendar<T> {
-        Calendar { heap: Heap::default(), planned: 0, now: Instant::START }
+        Calendar { heap: Heap::default(), now: Instant::START }
     }
 }
 
@@ -21,7 +20,6 @@ impl<T: Copy> Calendar<T> {
     /// Plans `what` for `at`. What would lie in the past happens at once, after all that is planned for this instant already.
     #[inline]
     pub fn plan(&mut self, at: Instant, what: T) {
-        self.planned += 1;
         self.heap.push(at.as_nanos(), what);
     }
 
@@ -46,11 +44,6 @@ impl<T: Copy> Calendar<T> {
     /// Whether nothing is to come.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// How many things were planned so far.
-    pub fn planned(&self) -> u64 {
-        self.planned
     }
 }
 

@@ -1,7 +1,7 @@
 //! Virtual time: the same scenario, policy, workers, downstream and figures, driven by a calendar of events.
 //!
 //! ```text
-//!            ┌──────────────────── calendar: pop by (at, number) ◄───────────────┐
+//!            ┌──────────────────── calendar: the earliest, first planned ◄───────┐
 //!            ▼                                                                   │
 //!  inflow ─► world ─step─► Worker ─commands─► database (store, connections) ─────┤
 //!   jobs,     │                          └──► wire ─take─► Downstream ───────────┤

@@ -316,9 +316,8 @@ impl Store {
         if now < self.held_until {
             return (returned, discarded);
         }
-        let (expired, held): (Vec<Place>, Vec<Place>) =
-            self.running.iter().partition(|place| self.rows[**place as usize].lease_until <= now);
-        self.held_until = held.iter().map(|place| self.rows[*place as usize].lease_until).min().unwrap_or(Instant::FAR);
+        let lease_until = |store: &Store, place: &Place| store.rows[*place as usize].lease_until;
+        let expired: Vec<Place> = self.running.iter().copied().filter(|place| lease_until(self, place) <= now).collect();
         for place in expired {
             self.release(place);
             let row = &mut self.rows[place as usize];
@@ -334,6 +333,7 @@ impl Store {
                 discarded += 1;
             }
         }
+        self.held_until = self.running.iter().map(|place| lease_until(self, place)).min().unwrap_or(Instant::FAR);
         (returned, discarded)
     }
 

@@ -186,6 +186,12 @@ fn a_call_that_no_worker_made_is_found() {
 }
 
 #[test]
+fn a_call_for_a_job_that_nobody_knows_is_found() {
+    let stranger = |record: &mut RunRecord| record.attempts.push(Attempt { job: JobId(77), ..record.attempts[0] });
+    found(&planted(stranger), "called for job 77, of which nothing is known");
+}
+
+#[test]
 fn an_answer_that_was_never_given_is_found() {
     found(
         &planted(|record| record.services.retain(|service| (service.job, service.attempt) != (JobId(1), 1))),
